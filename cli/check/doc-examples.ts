@@ -8,6 +8,7 @@ const entry = `${functions}/_millrace/mod.ts`;
 /** What authors import beside the public entry: each function that these files export, but for what is `@internal`. */
 const publicFiles = [
   `${functions}/_millrace/model/model.ts`,
+  `${functions}/_millrace/model/embeddings.ts`,
   `${functions}/_millrace/model/prompt.ts`,
   `${functions}/_millrace/agents/agent.ts`,
   `${functions}/_millrace/agents/agent-tools.ts`,

@@ -43,7 +43,8 @@ function inList({ properties = {}, required = [], ...rest }: JsonSchema, name: J
 }
 
 /** Spells fields as the database does. What may be null has null among its types, a constant is a list of one. */
-function inEngineTerms({ anyOf, const: only, propertyNames: _, ...schema }: JsonSchema): JsonSchema {
+function inEngineTerms({ anyOf, const: only, ...given }: JsonSchema): JsonSchema {
+  const { propertyNames: _, ...schema } = typeof given.listOf === 'string' ? asList(given) : given;
   const [one, none] = (anyOf ?? []) as JsonSchema[];
   const either = none?.type === 'null' ? { ...one, type: [one?.type, 'null'] } : {};
   const inner = mapSchemas({ ...either, ...schema, ...(only !== undefined && { enum: [only] }) }, inEngineTerms);
@@ -55,6 +56,18 @@ function inEngineTerms({ anyOf, const: only, propertyNames: _, ...schema }: Json
     ...(required && { required: required.map(snakeCase) }),
     ...(otherwise !== undefined && { default: snakeKeys(otherwise) }),
   };
+}
+
+/** A schema of values by their names as one of a list, in which their order is kept. */
+function asList({ listOf, propertyNames, additionalProperties, ...schema }: JsonSchema): JsonSchema {
+  const value = listOf as string;
+  const items = {
+    type: 'object',
+    properties: { name: propertyNames as JsonSchema, [value]: additionalProperties as JsonSchema },
+    required: ['name', value],
+    additionalProperties: false,
+  };
+  return { ...schema, type: 'array', minItems: 1, items };
 }
 
 /** Moves what stands in a schema more than once into `$defs`, under the field that has it first; its default stays there. */

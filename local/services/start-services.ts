@@ -40,6 +40,7 @@ export async function startServices({ env: given, keys, apiUrl }: Parameters<Sta
     if (!env.LLM_URL) {
       env.LLM_AUTH_TOKEN ??= keys.llmToken;
       env.LLM_MODEL ??= 'local';
+      env.LLM_EMBEDDING_MODEL ??= 'local';
       const { startModel } = await import('./model/server.ts');
       const model = await startModel({ env: { ...env, LLM_CALLBACK_URL: `${apiUrl}/functions/v1/job-complete` } });
       started.push(model);

@@ -7,12 +7,14 @@ import { claim, finish, start } from './play.ts';
 
 const open = testPage('limits');
 
-/** Runs of links to these hosts, in order. */
+/** Runs of downloads to these hosts, in order. */
 async function queue(engine: Engine, page: OpenPage, hosts: string[]): Promise<string[]> {
   const runs: string[] = [];
   for (const [n, host] of hosts.entries()) {
-    const id = await engine.value('insert into public.links (url) values ($1) returning id', [`https://${host}/${n}`]);
-    runs.push(await start(engine, page.exported('links'), id));
+    const id = await engine.value('insert into public.downloads (url) values ($1) returning id', [
+      `https://${host}/${n}`,
+    ]);
+    runs.push(await start(engine, page.exported('downloads'), id));
   }
   return runs;
 }
@@ -23,32 +25,32 @@ const slots = 'select key, count(*)';
 
 test('ten a minute', async ({ engine }) => {
   const page = await open(engine);
-  const links = page.exported<PipelineDefinition>('links');
+  const downloads = page.exported<PipelineDefinition>('downloads');
   await queue(
     engine,
     page,
     many(30, (n) => `h${n}.test`),
   );
-  expect((await claim(engine, links, 'fetch')).items).toHaveLength(10);
-  expect((await claim(engine, links, 'fetch')).items).toEqual([]);
+  expect((await claim(engine, downloads, 'fetch')).items).toHaveLength(10);
+  expect((await claim(engine, downloads, 'fetch')).items).toEqual([]);
   await engine.advance('30 seconds');
-  expect((await claim(engine, links, 'fetch')).items).toHaveLength(5);
+  expect((await claim(engine, downloads, 'fetch')).items).toHaveLength(5);
   await engine.advance('1 hour');
-  expect((await claim(engine, links, 'fetch')).items, 'twenty in work').toHaveLength(5);
+  expect((await claim(engine, downloads, 'fetch')).items, 'twenty in work').toHaveLength(5);
   await engine.advance('1 hour');
-  expect((await claim(engine, links, 'fetch')).items).toEqual([]);
+  expect((await claim(engine, downloads, 'fetch')).items).toEqual([]);
   expect(await page.run(engine, slots)).toHaveLength(20);
 });
 
 test('two for each host, which take turns', async ({ engine }) => {
   const page = await open(engine);
-  const links = page.exported<PipelineDefinition>('links');
+  const downloads = page.exported<PipelineDefinition>('downloads');
   await queue(engine, page, [...many(8, () => 'big.test'), 'small.test', 'other.test']);
-  const { worker, items } = await claim(engine, links, 'fetch');
+  const { worker, items } = await claim(engine, downloads, 'fetch');
   expect(hosts(items).sort()).toEqual(['big.test', 'big.test', 'other.test', 'small.test']);
   expect(await page.run(engine, slots)).toMatchObject([{ key: 'big.test', count: '2' }, {}, {}]);
   await worker.report(...items.map((item) => completed(item)));
-  expect(hosts((await claim(engine, links, 'fetch')).items)).toEqual(['big.test', 'big.test']);
+  expect(hosts((await claim(engine, downloads, 'fetch')).items)).toEqual(['big.test', 'big.test']);
 });
 
 test('the urgent first', async ({ engine }) => {
@@ -58,16 +60,17 @@ test('the urgent first', async ({ engine }) => {
     page,
     many(4, (n) => `h${n}.test`),
   );
-  await page.run(engine, `select millrace.start('links', '3'`);
+  await page.run(engine, `select millrace.start('downloads', '3'`);
   await page.run(engine, 'select millrace.prioritise(42', { 42: runs[3] as string });
   const taken: (string | undefined)[] = [];
-  for (let n = 0; n < 3; n++) taken.push((await claim(engine, page.exported('links'), 'fetch', 1)).items[0]?.entity_id);
+  for (let n = 0; n < 3; n++)
+    taken.push((await claim(engine, page.exported('downloads'), 'fetch', 1)).items[0]?.entity_id);
   expect(taken).toEqual(['3', '4', '1']);
 });
 
 test('nothing while more than 50 are queued at the later stage', async ({ engine }) => {
   const page = await open(engine);
-  const links = page.exported<PipelineDefinition>('links');
+  const downloads = page.exported<PipelineDefinition>('downloads');
   await queue(
     engine,
     page,
@@ -75,39 +78,39 @@ test('nothing while more than 50 are queued at the later stage', async ({ engine
   );
   for (let round = 0; round < 5; round++) {
     await engine.advance('1 minute');
-    expect(await finish(engine, links, 'fetch')).toHaveLength(10);
+    expect(await finish(engine, downloads, 'fetch')).toHaveLength(10);
   }
   await engine.advance('1 minute');
-  expect(await finish(engine, links, 'fetch', {})).toHaveLength(10);
+  expect(await finish(engine, downloads, 'fetch', {})).toHaveLength(10);
   await queue(engine, page, ['late.test']);
   await engine.advance('1 minute');
-  expect((await claim(engine, links, 'fetch')).items).toEqual([]);
-  await finish(engine, links, 'index');
-  expect((await claim(engine, links, 'fetch')).items).toHaveLength(1);
+  expect((await claim(engine, downloads, 'fetch')).items).toEqual([]);
+  await finish(engine, downloads, 'index');
+  expect((await claim(engine, downloads, 'fetch')).items).toHaveLength(1);
 });
 
 test('a paused stage hands out nothing until it goes on', async ({ engine }) => {
   const page = await open(engine);
-  const links = page.exported<PipelineDefinition>('links');
+  const downloads = page.exported<PipelineDefinition>('downloads');
   await queue(engine, page, ['h.test']);
   await page.run(engine, 'select millrace.pause');
-  expect((await claim(engine, links, 'fetch')).items ?? []).toEqual([]);
+  expect((await claim(engine, downloads, 'fetch')).items ?? []).toEqual([]);
   const health = await page.run(engine, 'select stage, enabled');
   expect(health.find(({ stage }) => stage === 'fetch')).toMatchObject({ enabled: false, ready: '1' });
   await page.run(engine, 'select millrace.unpause');
-  expect((await claim(engine, links, 'fetch')).items).toHaveLength(1);
+  expect((await claim(engine, downloads, 'fetch')).items).toHaveLength(1);
 });
 
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
-  const links = page.exported<PipelineDefinition>('links');
+  const downloads = page.exported<PipelineDefinition>('downloads');
   const backPressure = { stage: 'fetch', backlog: 1 };
-  page.expectPromised(await messageOf(() => changed(links, 'index', { limits: { backPressure } })));
-  const column = changed(links, 'fetch', { limits: { concurrency: { column: 'host', limit: 1 } } });
+  page.expectPromised(await messageOf(() => changed(downloads, 'index', { limits: { backPressure } })));
+  const column = changed(downloads, 'fetch', { limits: { concurrency: { column: 'host', limit: 1 } } });
   page.expectPromised(await messageOf(() => engine.define(column)));
   const [run] = await queue(engine, page, ['h.test']);
   page.expectPromised(await messageOf(() => engine.rows('select millrace.prioritise($1, 10)', [run])));
-  await finish(engine, links, 'fetch');
-  await finish(engine, links, 'index');
+  await finish(engine, downloads, 'fetch');
+  await finish(engine, downloads, 'index');
   page.expectPromised(await messageOf(() => engine.rows('select millrace.prioritise($1, 1)', [run])));
 });

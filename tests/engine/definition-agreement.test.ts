@@ -18,7 +18,13 @@ const worked = {
   timeoutSeconds: 10,
   retry: { maxAttempts: 3, backoff: exponential, byCode: { HTTP_500: { maxAttempts: 9, backoff: list } } },
 };
-const ending = { onFailure: 'continue' as const, slaSeconds: 60, enabled: true, resultLimitBytes: 1000 };
+const ending = {
+  ends: { rejected: '$.result.ok == false', duplicate: '$.entity.kind == "copy"' },
+  onFailure: 'continue' as const,
+  slaSeconds: 60,
+  enabled: true,
+  resultLimitBytes: 1000,
+};
 const stages: Record<string, StageInput> = {
   split: {
     ...worked,
@@ -40,7 +46,12 @@ const stages: Record<string, StageInput> = {
     child: { pipeline: 'leaves' },
     fanIn: { rule: 'at_least', count: 3, atDeadline: 'finish' },
   },
-  index: { kind: 'pipeline', child: { pipeline: 'outline' }, after: [{ map: 'split', stage: 'blend', count: 20 }] },
+  index: {
+    kind: 'pipeline',
+    given: '$.entity.source_url != null',
+    child: { pipeline: 'outline' },
+    after: [{ map: 'split', stage: 'blend', count: 20 }],
+  },
   find: {
     ...worked,
     kind: 'agent',
@@ -49,6 +60,7 @@ const stages: Record<string, StageInput> = {
   scan: {
     ...worked,
     kind: 'external',
+    onDemand: true,
     completion: { callback: false, pollSeconds: 5, deadlineSeconds: 600, deadlineFrom: 'submission' },
   },
   sum: { ...worked, kind: 'function', apply: 'public.apply_sum', after: [{ map: 'split', stage: 'blend', all: true }] },

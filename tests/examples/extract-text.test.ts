@@ -11,8 +11,8 @@ import { buildSampleDocx } from '../../local/demo/samples/documents/sample-docx.
 import { denoBinary } from '../../local/platform/binaries.ts';
 import { MAX_DOCX_TEXT_BYTES } from '../../supabase/functions/_documents/docx-text.ts';
 import { type ExtractedText, extractText } from '../../supabase/functions/_documents/extract-text.ts';
-import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES } from '../../supabase/functions/_documents/pdf-text.ts';
 import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
+import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { lockedPdf, makePdf, pictureOf, scannedPdf, textPdf } from '../support/documents.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

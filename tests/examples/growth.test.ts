@@ -6,10 +6,8 @@ import { extractText } from '../../supabase/functions/_documents/extract-text.ts
 import { htmlToMarkdown } from '../../supabase/functions/_documents/html-markdown.ts';
 import { isHtml } from '../../supabase/functions/_documents/html-text.ts';
 import { hasMarkdownMarks, isCode, withMarkedHeadings } from '../../supabase/functions/_documents/markdown-text.ts';
-import { linesText } from '../../supabase/functions/_documents/pdf-text.ts';
 import { tidyFacts } from '../../supabase/functions/_documents/read-facts.ts';
 import { splitText } from '../../supabase/functions/_documents/split-text.ts';
-import { tidyText } from '../../supabase/functions/_documents/tidy-text.ts';
 import { classify, RetriableError, storableText } from '../../supabase/functions/_millrace/errors.ts';
 import { isOwnCallbackUrl, readOrigin } from '../../supabase/functions/_millrace/jobs/callback-url.ts';
 import { jobService } from '../../supabase/functions/_millrace/jobs/job-service.ts';
@@ -19,8 +17,10 @@ import { parseJson } from '../../supabase/functions/_millrace/parse-json.ts';
 import { validateResult } from '../../supabase/functions/_millrace/stage/validate-result.ts';
 import { sniffMediaType } from '../../supabase/functions/_services/pdf/pdf.ts';
 import { readLines } from '../../supabase/functions/_services/pdf/pdf-lines.ts';
+import { linesText } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { decodeText } from '../../supabase/functions/_services/text/decode-text.ts';
 import { textQuality } from '../../supabase/functions/_services/text/text-quality.ts';
+import { tidyText } from '../../supabase/functions/_services/text/tidy-text.ts';
 import { growthFault, processorTime, sizedLines, type TextWork } from '../support/growth.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { oneAtATime } from '../../supabase/functions/_documents/one-at-a-time.ts';
+import { oneAtATime } from '../../supabase/functions/_services/one-at-a-time.ts';
 
 const heard = new AbortController().signal;
 

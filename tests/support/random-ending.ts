@@ -90,10 +90,10 @@ export const unlike = (pipeline: string, table: string, stage: string) => `
     where p.name = '${pipeline}' and r.entity_id = i.id::text and not exists (
       select from millrace.runs l where l.entity_id = r.entity_id and l.id > r.id and l.pipeline_id <> p.id and l.pipeline_id = any (millrace.ways_of(p.id)))
     order by r.id desc limit 1) r on true
-  left join lateral (select a.state, a.error ->> 'code' as error, a.output from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+  left join lateral (select a.state, case when a.error ? 'on_demand' then 'on_demand' else a.error ->> 'code' end as error, a.output from millrace.attempts a join millrace.stages s on s.id = a.stage_id
     where a.run_id = r.id and s.name = '${stage}' and not a.superseded order by a.number desc limit 1) a on true
   where (a.state is not null or i.${stage}_status in ('queued', 'started'))
-    and (i.${stage}_status <> case when a.state is null then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' else a.state::text end
+    and (i.${stage}_status <> case when a.state is null or a.error = 'on_demand' then 'pending' when a.state = 'cancelled' or a.error = 'failed' then 'failed' else a.state::text end
      or i.${stage}_result is distinct from case when a.state = 'completed' then a.output end)`;
 
 /** Stages of one way of a cut-over that show something on a row whose newest run went the other way. */

@@ -1,5 +1,5 @@
 // Random pipelines for property tests: `flow` over items, with maps over `parts` and child runs of `sub`, each with
-// conditions, thresholds, failure policies and limits. In half of them `flow` replaces `old`. fast-check makes them, and makes a failing one smaller.
+// conditions, thresholds, failure policies, limits, and stages that rows bring along, that people begin or that end runs. In half of them `flow` replaces `old`. fast-check makes them, and makes a failing one smaller.
 import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 
@@ -49,6 +49,8 @@ interface Draft {
   when: number;
   otherwise: string;
   threshold: Row | null;
+  beginning: Row;
+  ends: Row[] | undefined;
   settings: Row;
   limits: Row | undefined;
   fanIn: ({ rule: Row } & Row) | undefined;
@@ -63,6 +65,21 @@ const draft = (kinds: string[]) =>
     threshold: fc.option(fc.constantFrom<Row>({ count: 2 }, { count: 9 }, { consecutive: 2 }, { all: true }), {
       freq: 2,
     }),
+    beginning: fc.oneof(
+      { weight: 6, arbitrary: fc.constant({}) },
+      { weight: 1, arbitrary: fc.constant({ given: '$.entity.label == "yes"' }) },
+      { weight: 1, arbitrary: fc.constant({ on_demand: true }) },
+    ),
+    ends: fc.option(
+      fc.constantFrom<Row[]>(
+        [{ name: 'refused', when: '$.result.ok == false' }],
+        [
+          { name: 'dropped', when: '$.entity.label == "no" && $.result.attempt.type() == "number"' },
+          { name: 'refused', when: '$.result.ok == false' },
+        ],
+      ),
+      { freq: 5, nil: undefined },
+    ),
     settings,
     limits,
     fanIn,
@@ -88,7 +105,9 @@ function stage(
   // A row has one live run of a pipeline: stages that start runs of the same one come one after the other.
   const rivals = earlier.filter(({ kind }) => kind === 'pipeline' && made.kind === 'pipeline').map(({ name }) => name);
   const needs = [...new Set([...near, ...rivals])];
-  const when = condition(made.when, needs);
+  // Somebody must begin: the first stage does by itself. What a person begins has no conditions of its own.
+  const beginning = place === 0 && made.beginning.on_demand ? {} : made.beginning;
+  const when = beginning.on_demand ? undefined : condition(made.when, needs);
   const map = earlier.find((other) => other.kind === 'map');
   const after = map && made.threshold ? [{ map: map.name, stage: children.at(-1), ...made.threshold }] : undefined;
   const worked = !['manual', 'pipeline'].includes(made.kind);
@@ -102,6 +121,8 @@ function stage(
       ...(worked ? {} : { retry: undefined }),
       ...(when ? { when, otherwise: made.otherwise } : {}),
       after,
+      ...beginning,
+      ends: made.ends,
       ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : {}),
       ...(made.kind === 'pipeline' ? { child: { pipeline: prefix === 'p' ? 'leaf' : 'sub' } } : {}),
       ...(made.kind === 'map'

@@ -157,3 +157,13 @@ export async function runStage(engine: Engine, stage: string, pipeline = 'flow')
   engine.database.giveBack(worker.client);
   return batch;
 }
+
+/** Completes the one due attempt of a stage with this result; returns what its worker was given. */
+export async function finish(engine: Engine, stage: string, result: unknown, pipeline = 'flow'): Promise<Claimed> {
+  const worker = await Worker.of(engine, stage, pipeline);
+  const item = await worker.takeOne();
+  await worker.complete([completed(item, result)]);
+  await worker.leave();
+  engine.database.giveBack(worker.client);
+  return item;
+}

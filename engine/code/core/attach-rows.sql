@@ -151,6 +151,7 @@ begin
     perform millrace.delete_runs(array(
       select r.id from millrace.runs r
       where r.pipeline_id = %2$s order by r.id for update));
+    perform millrace.forget_begun(%2$s, null);
   else
     perform millrace.forget(%2$s, array(select d.%3$I::text from deleted d));
   end if;

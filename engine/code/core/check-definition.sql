@@ -162,8 +162,9 @@ begin
     perform millrace.refuse_value(p_stage, '{apply}', 'a function that takes one jsonb',
       'Create the function in an earlier migration and name it with its schema.');
   end if;
-  perform millrace.check_condition_path(p_stage);
-  perform millrace.check_condition_names(p_stage, p_definition);
+  perform millrace.check_conditions(p_stage, p_definition);
+  perform millrace.check_on_demand(p_stage, p_definition -> 'stages');
+  perform millrace.check_ends(p_stage);
   perform millrace.check_thresholds(p_stage, p_definition -> 'stages');
   perform millrace.check_child(p_stage, p_definition);
   perform millrace.check_rival(p_stage, p_definition -> 'stages');

@@ -162,7 +162,8 @@ declare
   v_changes millrace.change[];
   v_shown boolean;
 begin
-  select s.pipeline_id, s.name, s.apply, s.result_limit_bytes, s.counted,
+  select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
+    s.result_limit_bytes, s.counted,
     s.counted_by_parent or s.has_conditional_followers as followed,
     array(select i.run_id from unnest(p_items) i) as run_ids
   into v_on
@@ -180,7 +181,7 @@ begin
   v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,
     case when v_next.all_ready then v_next.names end, v_next.ready);
   -- A definition may have changed the stage while the locks were waited for.
-  if p_uniform_limit is not null and (v_on.apply is not null
+  if p_uniform_limit is not null and (v_on.is_uneven
     or v_on.result_limit_bytes < p_uniform_limit
     or cardinality(v_changes) is distinct from cardinality(p_items)) then
     raise exception 'the batch is not uniform' using errcode = 'MR000';

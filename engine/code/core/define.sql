@@ -101,7 +101,7 @@ as $$
 $$;
 
 -- Reads the versioned part of a definition: each stage's needs, or an object of needs, condition,
--- thresholds and child pipeline.
+-- thresholds, child pipeline, and how it begins and ends runs.
 create or replace function millrace.graph_of(p_definition jsonb) returns jsonb
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -117,6 +117,9 @@ as $$
         'when', s -> 'when',
         'otherwise', s -> 'otherwise',
         'after', s -> 'after',
+        'given', s -> 'given',
+        'on_demand', case when s -> 'on_demand' = 'true' then true end,
+        'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
         'kind', case when s ->> 'kind' in ('manual', 'pipeline',
           'map') then s -> 'kind' end)) as more
@@ -239,6 +242,7 @@ begin
   where v.pipeline_id = p_pipeline_id
   returning id into v_id;
   perform millrace.save_version_stages(p_pipeline_id, v_id, p_definition -> 'stages');
+  perform millrace.save_endings(p_pipeline_id, v_id, p_definition -> 'stages');
   update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
   return v_id;
 end

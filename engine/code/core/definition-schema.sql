@@ -28,6 +28,7 @@ as $$
      "wanted":"columns or none",
      "remedy":"columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone."
     },
+    "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
      "minItems":1,
@@ -117,6 +118,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
        "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
@@ -141,6 +144,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -157,6 +161,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
        "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
@@ -177,6 +183,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -193,6 +200,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
        "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
@@ -251,6 +260,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -266,6 +276,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "decision":{
         "type":"object",
@@ -277,6 +289,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -292,6 +305,8 @@ as $$
        "needs":{"$ref":"#/$defs/needs","default":[]},
        "when":{"$ref":"#/$defs/when"},
        "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
        "child":{
         "type":"object",
@@ -302,6 +317,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
+       "ends":{"$ref":"#/$defs/ends"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -343,6 +359,12 @@ as $$
    "enum":["skip","skip_dependents"],
    "wanted":"skip or skip_dependents",
    "remedy":"skip lets the stages after it go on without its result, skip_dependents skips them too."
+  },
+  "given":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath predicate",
+   "remedy":"Write for example \"$.entity.summary != null\"."
   },
   "after":{
    "minItems":1,
@@ -509,6 +531,26 @@ as $$
    "pattern":"^[a-z_][a-z0-9_]*\\.[a-z_][a-z0-9_]*$",
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
+  },
+  "ends":{
+   "type":"array",
+   "wanted":"a list of names and conditions",
+   "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
+   "minItems":1,
+   "items":{
+    "type":"object",
+    "properties":{
+     "name":{"$ref":"#/$defs/pipeline"},
+     "when":{
+      "type":"string",
+      "minLength":1,
+      "wanted":"a jsonpath predicate",
+      "remedy":"Write for example \"$.result.score < 0.5\"."
+     }
+    },
+    "required":["name","when"],
+    "additionalProperties":false
+   }
   }
  }
 }$schema$::jsonb

@@ -30,7 +30,8 @@ declare
 begin
   if p_status = 'queued' then
     perform millrace.queue_stage(
-      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
+      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'),
+      p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
   elsif p_status is distinct from 'pending' then
     raise exception '%_status was set to % by hand',
       p_stage, coalesce(quote_literal(p_status), 'null')
@@ -73,6 +74,7 @@ begin
     where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
     order by r.id
     for update));
+  perform millrace.forget_begun(p_pipeline_id, p_entity_ids);
 end
 $$;
 

@@ -1,7 +1,8 @@
 -- New runs, and the stages that begin with them
 
 -- Copies the results of these stages from the previous run of each entity into its new run, as
--- finished attempts. A run that went the other way since has made them out of date.
+-- finished attempts, but for what that run only left out. A run that went the other way since has
+-- made them out of date.
 create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
 returns void
 language plpgsql
@@ -28,7 +29,8 @@ begin
       and o.id < r.id
     order by o.id desc
     limit 1) o
-  join millrace.done_attempts d on d.run_id = o.id and d.stage_id = any (p_keep)
+  join millrace.done_attempts d
+    on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
   where r.id = any (p_run_ids);
 end
 $$;
@@ -84,6 +86,9 @@ begin
   end if;
   if v_pipeline.is_child then
     perform millrace.inherit_place(v_runs);
+  end if;
+  if v_pipeline.has_given then
+    perform millrace.note_given(p_pipeline_id, v_runs);
   end if;
   perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id
@@ -144,8 +149,9 @@ $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
 -- Returns the stages with work.
-create or replace function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id int)
-returns int[]
+create or replace function millrace.enqueue_stage(
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -160,7 +166,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids);
+  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
 end
 $$;
 
@@ -178,7 +184,7 @@ declare
   v_wake int[] := '{}';
 begin
   for v_other in
-    select o.stage_id, o.dependents,
+    select o.stage_id, o.dependents, o.on_demand,
       exists (
         select
         from millrace.version_stages t
@@ -199,7 +205,10 @@ begin
     v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
     -- A stage that had begun by a threshold was copied, though the map that it awaited begins
     -- again.
-    perform millrace.project_queued(p_pipeline_id, v_other.stage_id, g.pending, g.entity_ids)
+    perform millrace.project_queued(p_pipeline_id,
+      case when not v_other.on_demand then v_other.stage_id end,
+      case when v_other.on_demand then array[v_other.stage_id] else '{}' end || g.pending,
+      g.entity_ids)
     from (
       select array_agg(r.entity_id) as entity_ids,
         case when v_other.thresholds then array(

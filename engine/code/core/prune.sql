@@ -47,6 +47,7 @@ declare
   v_context text;
 begin
   begin
+    perform millrace.remember_begun(p_run_ids);
     perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);
   exception when query_canceled or assert_failure or others then

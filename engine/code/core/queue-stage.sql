@@ -42,7 +42,9 @@ $$;
 
 -- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
 -- kept as history. Returns the stages with work.
-create or replace function millrace.start_over(p_run_ids bigint[], p_stage_id int) returns int[]
+create or replace function millrace.start_over(
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean
+) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -79,10 +81,11 @@ begin
   loop
     v_closure := v_version.dependents || p_stage_id;
     perform millrace.supersede(v_version.runs, v_closure);
+    perform millrace.forget_given(v_version.runs, v_closure);
     perform millrace.project_queued(
       v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
     v_wake := v_wake || millrace.enqueue_stage(
-      millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id);
+      millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id, p_by_name);
   end loop;
   insert into millrace.child_tallies (fan_out_id, recount)
   select r.fan_out_id, true
@@ -115,10 +118,11 @@ end
 $$;
 
 -- Queues a stage for entities that the caller holds: new runs where none is live, else starting
--- over. Dirty are the entities with columns that a new run must clear. Returns the stages with
--- work.
+-- over. Dirty are the entities with columns that a new run must clear. p_by_name: somebody named
+-- the stage, which overrules what it says of when it begins. Returns the stages with work.
 create or replace function millrace.queue_here(
-  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
+  p_by_name boolean default true
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -153,7 +157,7 @@ begin
   end if;
   v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
   if cardinality(v_live.runs) > 0 then
-    v_wake := millrace.start_over(v_live.runs, p_stage_id);
+    v_wake := millrace.start_over(v_live.runs, p_stage_id, p_by_name);
     p_dirty_ids := array(
       select d
       from unnest(p_dirty_ids) d
@@ -163,9 +167,10 @@ begin
     perform millrace.name_payers(p_pipeline_id, v_new);
   end if;
   v_new := millrace.show_new_runs(p_pipeline_id, p_stage_id, v_new, p_dirty_ids);
+  v_new := millrace.skip_given_needs(v_new, p_stage_id);
   if cardinality(v_new) > 0 then
     v_wake := v_wake
-      || millrace.enqueue_stage(v_new, p_stage_id)
+      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name)
       || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then
@@ -178,7 +183,8 @@ $$;
 -- Queues a stage for held entities and wakes it. Where a pipeline replaces another, each entity
 -- goes one of the two ways (see cut-over.sql).
 create or replace function millrace.queue_stage(
-  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[]
+  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
+  p_by_name boolean default true
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -188,10 +194,11 @@ declare
   v_wake int[];
 begin
   if cardinality(v_ways) = 1 then
-    v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids);
+    v_wake := millrace.queue_here(
+      p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);
   else
     v_wake := millrace.queue_one_way(
-      p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids);
+      p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);
   end if;
   perform millrace.wake(v_wake);
 end

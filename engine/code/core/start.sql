@@ -34,8 +34,27 @@ begin
     join millrace.version_stages vs
       on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
     where p.id = p_pipeline_id
-    order by vs.position
+    order by vs.on_demand, vs.position
     limit 1);
+end
+$$;
+
+-- Says whether runs begin with a stage by themselves. Whoever writes `queued` there begins a run,
+-- which asks the stage's own conditions; whoever writes it at any other stage names that stage.
+create or replace function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+    where p.id = p_pipeline_id
+      and vs.needs = '{}'
+      and vs.after = '[]'
+      and not vs.on_demand);
 end
 $$;
 
@@ -137,7 +156,7 @@ begin
     v_run := millrace.run_under_way(v_pipeline.id, v_stage_id, v_held[1]);
   end if;
   if v_run is null then
-    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held);
+    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held, p_stage is not null);
     -- A run whose stages are all skipped is over already.
     v_run := (
       select max(r.id)
@@ -153,6 +172,7 @@ begin
 end
 $$;
 comment on function millrace.start(text, text, text, int, boolean) is
-  'Starts a run of an entity, at the first stage or the one named, and returns it. A run that is '
+  'Starts a run of an entity, at the first stage or the one named, and returns it. A stage that is '
+  'named begins whatever its own condition says. A run that is '
   'under way is returned as it is; with p_restart it starts over from that stage. '
   'p_priority (0 to 9) counts at stages that declare priority.';

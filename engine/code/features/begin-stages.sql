@@ -6,43 +6,28 @@
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
 
--- Begins a stage whose needs are done. Skips it where its condition does not hold or the skip of a
--- need cascades; elsewhere queues it, asks a person or starts a child run.
-create or replace function millrace.begin_stage(p_stage_id int, p_run_ids bigint[]) returns int[]
+-- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
+-- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
+-- itself says of when it begins.
+create or replace function millrace.begin_stage(
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false
+) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_cascaded bigint[];
-  v_unmet bigint[];
+  v_skipped record;
   v_wake int[] := '{}';
 begin
   if cardinality(p_run_ids) = 0 then
     return '{}';
   end if;
-  v_cascaded := array(
-    select distinct n.run_id
-    from millrace.attempts n
-    join millrace.runs r on r.id = n.run_id
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids)
-      and n.state = 'skipped'
-      and not n.superseded
-      and n.error -> 'dependents' = 'true'
-      and (n.stage_id = any (vs.needs)
-        or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id))));
-  if cardinality(v_cascaded) > 0 then
-    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_cascaded, jsonb_build_object(
-      'code', 'skipped', 'message', 'a stage it depends on was skipped', 'dependents', true));
-    p_run_ids := array(select r from unnest(p_run_ids) r
-      where r <> all (v_cascaded));
-  end if;
-  v_unmet := millrace.unmet_runs(p_stage_id, p_run_ids);
-  if cardinality(v_unmet) > 0 then
-    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_unmet,
-      '{"code": "skipped", "message": "its condition does not hold"}');
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_unmet));
-  end if;
+  for v_skipped in
+    select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
+  loop
+    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_skipped.run_ids));
+  end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;
   end if;
@@ -58,6 +43,69 @@ begin
       return v_wake || p_stage_id;
   end case;
 end
+$$;
+
+-- Picks the runs in which a stage is not to begin, and says why: the skip of a need cascades,
+-- nobody asked for it, the row brought its result along, or its condition does not hold.
+create or replace function millrace.runs_to_skip(
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean
+) returns table (run_ids bigint[], why jsonb)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  for run_ids, why in
+    select array_agg(c.run_id), case
+      when c.on_demand then millrace.why_undemanded()
+      else '{"code": "skipped", "message": "a stage it depends on was skipped",
+        "dependents": true}'
+    end
+    from (
+      select n.run_id, bool_or(n.error ? 'on_demand') as on_demand
+      from millrace.attempts n
+      join millrace.runs r on r.id = n.run_id
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+      where r.id = any (p_run_ids)
+        and n.state = 'skipped'
+        and not n.superseded
+        and n.error -> 'dependents' = 'true'
+        and (n.stage_id = any (vs.needs)
+          or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id)))
+      group by n.run_id) c
+    group by c.on_demand
+  loop
+    return next;
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+  end loop;
+  if p_by_name then
+    return;
+  end if;
+  run_ids := millrace.undemanded_runs(p_stage_id, p_run_ids);
+  if cardinality(run_ids) > 0 then
+    why := millrace.why_undemanded();
+    return next;
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+  end if;
+  run_ids := millrace.given_runs(p_stage_id, p_run_ids);
+  if cardinality(run_ids) > 0 then
+    why := millrace.why_given();
+    return next;
+    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+  end if;
+  run_ids := millrace.unmet_runs(p_stage_id, p_run_ids);
+  if cardinality(run_ids) > 0 then
+    why := millrace.why_unmet();
+    return next;
+  end if;
+end
+$$;
+
+-- Says why a stage is skipped whose condition does not hold.
+create or replace function millrace.why_unmet() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
 -- Begins whatever may begin in held runs and has not. Runs that go on after they were over need it:
@@ -149,9 +197,25 @@ returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+begin
+  perform millrace.add_skipped(p_stage_id, p_run_ids, p_why);
+  return millrace.continue_after_skip(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Adds a skipped attempt of a stage to these runs and shows it, unless nobody asked for the stage:
+-- then it stays pending to whoever looks at the row.
+create or replace function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
 declare
   v_now timestamptz := millrace.now();
 begin
+  if cardinality(p_run_ids) = 0 then
+    return;
+  end if;
   insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
   select r.id, p_stage_id,
     coalesce((
@@ -168,8 +232,9 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
   order by r.id;
-  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
-  return millrace.continue_after_skip(p_stage_id, p_run_ids);
+  if not p_why ? 'on_demand' then
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
+  end if;
 end
 $$;
 

@@ -1,45 +1,85 @@
 -- What a definition may say about conditions, thresholds, child pipelines and fan-in beyond their
 -- shape
 
--- Raises MR001 unless the condition of a stage is a jsonpath predicate over its row and its needs.
-create or replace function millrace.check_condition_path(p_stage jsonb) returns void
-language plpgsql immutable
+-- Raises MR001 unless the conditions of a stage are jsonpath predicates: on its row and its needs
+-- whether it runs, on its row whether that brings its result along, and on row and result whether
+-- the run ends with it.
+create or replace function millrace.check_conditions(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_wanted text := 'a jsonpath predicate';
-  v_path jsonpath;
+  v_place int;
 begin
   if p_stage ? 'otherwise' and not p_stage ? 'when' then
     perform millrace.refuse_value(p_stage, '{otherwise}', 'beside a condition in "when"',
       'Add a condition: skip lets the stages after it go on without its result, skip_dependents '
       'skips them too.');
-  elsif not p_stage ? 'when' then
-    return;
   end if;
+  perform millrace.check_predicate(p_stage, p_definition, '{when}', '{entity,needs}');
+  perform millrace.check_predicate(p_stage, p_definition, '{given}', '{entity}');
+  for v_place in 0 .. coalesce(jsonb_array_length(p_stage -> 'ends'), 0) - 1 loop
+    perform millrace.check_predicate(
+      p_stage, p_definition, array['ends', v_place::text, 'when'], '{entity,result}');
+  end loop;
+end
+$$;
+
+-- Raises MR001 unless what a stage says there, if anything, is a condition on these roots.
+create or replace function millrace.check_predicate(
+  p_stage jsonb, p_definition jsonb, p_path text[], p_roots text[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage #> p_path is not null then
+    perform millrace.check_condition_path(p_stage, p_path, p_roots);
+    perform millrace.check_condition_names(p_stage, p_definition, p_path, p_roots);
+  end if;
+end
+$$;
+
+-- Raises MR001 unless a condition of a stage is a jsonpath predicate.
+create or replace function millrace.check_condition_path(
+  p_stage jsonb, p_path text[], p_roots text[]
+) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_wanted text := 'a jsonpath predicate';
+  v_example text := case p_roots[2]
+    when 'needs' then '"$.entity.kind == \"scan\"" or "$.needs.count.pages > 20"'
+    when 'result' then '"$.result.score < 0.5" or "$.entity.duplicate_of != null"'
+    else '"$.entity.summary != null"'
+  end;
+  v_path jsonpath;
+begin
   begin
-    v_path := (p_stage ->> 'when')::jsonpath;
+    v_path := (p_stage #>> p_path)::jsonpath;
   exception when others then
-    perform millrace.refuse_value(p_stage, '{when}', format('%s (%s)', v_wanted, sqlerrm),
-      'Write for example "$.entity.kind == \"scan\"" or "$.needs.count.pages > 20".');
+    perform millrace.refuse_value(p_stage, p_path, format('%s (%s)', v_wanted, sqlerrm),
+      format('Write for example %s.', v_example));
   end;
   -- In the canonical form without its quoted parts a variable is $"".
   if regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""' then
-    perform millrace.refuse_value(p_stage, '{when}', v_wanted || ' without variables',
-      'Begin each path with $.entity or $.needs.');
+    perform millrace.refuse_value(p_stage, p_path, v_wanted || ' without variables',
+      format('Begin each path with $.%s.', array_to_string(p_roots, ' or $.')));
   end if;
   -- What is no predicate, such as $.entity.pages or a filter, would never be true.
   begin
     perform jsonb_path_match('{}', v_path);
   exception when singleton_sql_json_item_required then
-    perform millrace.refuse_value(p_stage, '{when}', v_wanted || ', which is true or false',
+    perform millrace.refuse_value(p_stage, p_path, v_wanted || ', which is true or false',
       'Compare it with something: "$.entity.urgent == true", "exists($.entity.tags[*] ? (@ == '
       '\"new\"))".');
   end;
   if regexp_replace(v_path::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
-    perform millrace.refuse_value(p_stage, '{when}',
+    perform millrace.refuse_value(p_stage, p_path,
       v_wanted || ' without a name in brackets, where only places of a list are',
-      'Write $.needs.count, or $.needs."count".');
+      format('Write $.%1$s.count, or $.%1$s."count".', p_roots[cardinality(p_roots)]));
   end if;
 end
 $$;
@@ -81,37 +121,42 @@ as $$
   limit 1
 $$;
 
--- Raises MR001 when a condition asks for what is neither a column of the user's nor the result of a
--- need: a name that is misspelt would skip the stage without a word.
-create or replace function millrace.check_condition_names(p_stage jsonb, p_definition jsonb)
-returns void
+-- Raises MR001 when a condition asks for what is neither a column of the user's, nor the result of
+-- a need or of the stage itself: a name that is misspelt would never hold, without a word.
+create or replace function millrace.check_condition_names(
+  p_stage jsonb, p_definition jsonb, p_path text[], p_roots text[]
+) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage text := p_stage ->> 'name';
-  v_table text := p_definition #>> '{entity,table}';
+  v_asks text := format('stage %s: %s asks for ', p_stage ->> 'name', array_to_string(p_path, '.'));
   v_root text;
   v_name text;
   v_kept_for text;
 begin
   for v_root, v_name in
     select p.names[1], p.names[2]
-    from millrace.paths_of((p_stage ->> 'when')::jsonpath) p
+    from millrace.paths_of((p_stage #>> p_path)::jsonpath) p
   loop
-    if v_root not in ('entity', 'needs') then
-      raise exception 'stage %: when asks for $.%, but there are only $.entity and $.needs',
-        v_stage, v_root
-        using errcode = 'MR001',
-          hint = 'Begin each path with $.entity, the row, or $.needs, the results of its needs.';
+    if v_root <> all (p_roots) then
+      raise exception '%$.%, but there %', v_asks, v_root, case cardinality(p_roots)
+          when 1 then 'is only $.' || p_roots[1]
+          else format('are only $.%s and $.%s', p_roots[1], p_roots[2])
+        end
+        using errcode = 'MR001', hint = format('Begin each path with $.entity, the row%s.',
+          case p_roots[2]
+            when 'needs' then ', or $.needs, the results of its needs'
+            when 'result' then ', or $.result, what the stage returns'
+            else ''
+          end);
     elsif v_root = 'needs' and not p_stage -> 'needs' ? v_name then
-      raise exception 'stage %: when asks for the result of %, which it does not need', v_stage,
-        v_name
+      raise exception '%the result of %, which it does not need', v_asks, v_name
         using errcode = 'MR001', hint = format('Add %s to its needs.', v_name);
     elsif v_root = 'entity' and v_name is not null
       and not millrace.has_column(p_definition, v_name) then
-      raise exception 'stage %: when asks for $.entity.%, but table % has no such column', v_stage,
-        v_name, v_table
+      raise exception '%$.entity.%, but table % has no such column', v_asks, v_name,
+        p_definition #>> '{entity,table}'
         using errcode = 'MR001',
           hint = 'Correct the name, or add the column in an earlier migration.';
     end if;
@@ -119,14 +164,62 @@ begin
       when v_root = 'entity' then millrace.stage_with_column(p_definition, v_name)
     end;
     if v_kept_for is not null then
-      raise exception 'stage %: when asks for $.entity.%, which the engine keeps for stage % and '
-        'which no condition sees',
-        v_stage, v_name, v_kept_for
-        using errcode = 'MR001',
-          hint = 'Ask for the result of a stage it needs, under $.needs, or for a column of your '
-            'own.';
+      raise exception '%$.entity.%, which the engine keeps for stage % and which no condition sees',
+        v_asks, v_name, v_kept_for
+        using errcode = 'MR001', hint = case p_roots[2]
+          when 'needs' then 'Ask for the result of a stage it needs, under $.needs, or for a '
+            'column of your own.'
+          else 'Ask for a column of your own.'
+        end;
     end if;
   end loop;
+end
+$$;
+
+-- Raises MR001 where a stage that only a person begins says of itself when it begins, and where no
+-- stage would begin a run by itself.
+create or replace function millrace.check_on_demand(p_stage jsonb, p_stages jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_beside text := (select k from unnest(array['when', 'given']) k where p_stage ? k limit 1);
+begin
+  if p_stage -> 'on_demand' is distinct from 'true' then
+    return;
+  elsif v_beside is not null then
+    perform millrace.refuse_value(p_stage, array[v_beside], 'left out beside "on_demand": true',
+      'Only a start by name begins the stage, which overrules its own conditions.');
+  elsif not exists (
+      select
+      from jsonb_array_elements(p_stages) s
+      where millrace.edges_to(s) = '{}'
+        and s -> 'on_demand' is distinct from 'true') then
+    perform millrace.refuse_value(p_stage, '{on_demand}',
+      'false for at least one stage without needs',
+      'A run would be over as soon as it began: let one of its first stages begin by itself.');
+  end if;
+end
+$$;
+
+-- Raises MR001 where two endings of a stage have one name.
+create or replace function millrace.check_ends(p_stage jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_twice text;
+begin
+  select e ->> 'name'
+  into v_twice
+  from jsonb_array_elements(p_stage -> 'ends') e
+  group by 1
+  having count(*) > 1
+  limit 1;
+  if found then
+    raise exception 'stage %: ends has the name % twice', p_stage ->> 'name', v_twice
+      using errcode = 'MR001', hint = 'Join its conditions by || into one.';
+  end if;
 end
 $$;
 

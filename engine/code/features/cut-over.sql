@@ -19,7 +19,8 @@ create or replace function millrace.queue_one_way(
   p_other_id int,
   p_stage_id int,
   p_entity_ids text[],
-  p_dirty_ids text[])
+  p_dirty_ids text[],
+  p_by_name boolean)
 returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -64,12 +65,12 @@ begin
   if cardinality(v_here) > 0 then
     perform millrace.clear_entities(p_other_id, v_here);
     v_wake := millrace.queue_here(p_pipeline_id, p_stage_id, v_here, array(
-      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_there))));
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_there))), p_by_name);
   end if;
   if cardinality(v_there) > 0 then
     perform millrace.clear_entities(p_pipeline_id, v_there);
     v_wake := v_wake || millrace.queue_here(
-      p_other_id, millrace.first_stage(p_other_id), v_there, v_there);
+      p_other_id, millrace.first_stage(p_other_id), v_there, v_there, false);
   end if;
   return v_wake;
 end

@@ -119,6 +119,7 @@ begin
   if p_run.status = 'running' then
     return '{}';
   end if;
+  perform millrace.take_ending_back(p_run);
   update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
   for v_stage in
     select a.stage_id, s.kind

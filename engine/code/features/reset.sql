@@ -39,6 +39,9 @@ begin
       where vs.version_id = (v_held.run).version_id);
   end if;
   perform millrace.clear_stages(v_held.run, v_stages);
+  if p_stage is not null then
+    perform millrace.forget_given(array[p_run], v_stages);
+  end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end

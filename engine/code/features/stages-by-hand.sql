@@ -1,7 +1,7 @@
 -- Operations: starting, completing, failing and skipping a stage by hand.
 
 -- Starts a pending stage of a running run. enqueue_stage() refuses one whose needs are not done;
--- its thresholds are what the person overrules.
+-- its thresholds and its own condition are what the person overrules.
 create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -20,7 +20,7 @@ begin
       'Only a pending stage of a running run can be started; '
       'use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
-  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id));
+  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
 end
 $$;
 comment on function millrace.start_stage(bigint, text) is

@@ -27,9 +27,10 @@ begin
       select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
     perform millrace.inherit_quotas(p_run_ids);
   end if;
+  perform millrace.note_given(p_pipeline_id, p_run_ids);
   for v_root in
     -- By the runs' own version: a definition may have been committed since they were made.
-    select vs.stage_id, vs.dependents, vs.unconditional, r.run_ids
+    select vs.stage_id, vs.dependents, vs.unconditional, vs.on_demand, r.run_ids
     from (
       select r.version_id, array_agg(r.id order by r.id) as run_ids
       from millrace.runs r
@@ -43,7 +44,9 @@ begin
   loop
     -- A stage that failed as it began, since its own child could not, has ended its run.
     v_runs := millrace.running_of(v_root.run_ids);
-    perform millrace.project_queued(p_pipeline_id, v_root.stage_id, v_root.dependents,
+    perform millrace.project_queued(p_pipeline_id,
+      case when not v_root.on_demand then v_root.stage_id end,
+      case when v_root.on_demand then array[v_root.stage_id] else '{}' end || v_root.dependents,
       array(select r.entity_id from millrace.runs r where r.id = any (v_runs)));
     if v_shown then
       v_runs := millrace.runs_to_begin(v_root.stage_id, v_runs);

@@ -1,22 +1,14 @@
-import { type LookupAddress, lookup } from 'node:dns';
-import { isIP, isIPv6, type LookupFunction } from 'node:net';
-import { promisify } from 'node:util';
-import ipaddr from 'ipaddr.js';
+import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
+import {
+  hostOf,
+  isPublicAddress,
+  parseHosts,
+  type Resolve,
+} from '../../../supabase/functions/_services/public-hosts.ts';
 import { JobError } from './job-error.ts';
 
-/** Finds the addresses of a host name; rejects with a system error such as ENOTFOUND. */
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
-
-const lookupAll = promisify(lookup);
-
-/** The machine's own name resolution, except that names under .invalid never exist (RFC 6761). */
-export const systemResolve: Resolve = async (hostname) => {
-  if (/(^|\.)invalid\.?$/i.test(hostname)) {
-    throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' });
-  }
-  return lookupAll(hostname, { all: true });
-};
+export { isPublicAddress, type Resolve, systemResolve } from '../../../supabase/functions/_services/public-hosts.ts';
 
 /** The hosts that a service may visit wherever they are, and the name of the setting that lists them. */
 export interface AllowedHosts {
@@ -26,16 +18,11 @@ export interface AllowedHosts {
 
 /** Reads the setting of that name: hosts or host:port by commas. Throws on an entry that is neither. */
 export function readAllowedHosts(setting: string, env: Record<string, string | undefined>): AllowedHosts {
-  const entries = (env[setting] ?? '').split(',').map((entry) => entry.trim().toLowerCase());
-  const hosts = entries.filter(Boolean).map((entry) => {
-    if (isIPv6(entry)) return entry;
-    const match = /^(?:\[([0-9a-f:.]+)\]|([^\s:/[\]]+))(:\d{1,5})?$/.exec(entry);
-    if (!match) {
-      throw new Error(`${setting} has the entry "${entry}": give hosts or host:port, parted by commas`);
-    }
-    return `${match[1] ?? match[2]}${match[3] ?? ''}`;
-  });
-  return { setting, hosts: new Set(hosts) };
+  try {
+    return { setting, hosts: parseHosts(env[setting] ?? '') };
+  } catch (error) {
+    throw new Error(`${setting} ${(error as Error).message}`);
+  }
 }
 
 /**
@@ -47,22 +34,13 @@ export function guardedAgent({ setting, hosts }: AllowedHosts, resolve: Resolve)
   const connectPublic = buildConnector({ lookup: lookupBy(resolve, isPublicAddress, setting) });
   return new Agent({
     connect(options, callback) {
-      const host = options.hostname.replace(/^\[|\]$/g, '').toLowerCase();
-      const port = options.port || (options.protocol === 'https:' ? '443' : '80');
-      if (hosts.has(host) || hosts.has(`${host}:${port}`)) return connectAnywhere(options, callback);
+      const { host, allowed } = hostOf(options, hosts);
+      if (allowed) return connectAnywhere(options, callback);
       // Nobody looks a literal address up, so that it must be checked here.
       if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host, setting), null);
       return connectPublic(options, callback);
     },
   });
-}
-
-/** Whether an IP address, in whatever notation, belongs to the public internet. */
-export function isPublicAddress(address: string): boolean {
-  const parsed = ipaddr.process(address);
-  if (parsed.range() !== 'unicast') return false;
-  // Only 2000::/3 is assigned: the rest includes ways to spell IPv4 addresses, such as ::7f00:1.
-  return !(parsed instanceof ipaddr.IPv6) || parsed.match(ipaddr.IPv6.parseCIDR('2000::/3'));
 }
 
 function lookupBy(resolve: Resolve, accepts: (address: string) => boolean, setting: string): LookupFunction {

@@ -8,6 +8,7 @@ import { answer } from './answer.ts';
 import { ApiError } from './api-error.ts';
 import { readChatRequest } from './chat-request.ts';
 import { wholeText } from './conversation.ts';
+import { embeddings } from './embeddings-request.ts';
 import { answeredResponse, chatCompletion, queuedResponse } from './response-objects.ts';
 import { itemsOf, readResponsesRequest, toTask } from './responses-request.ts';
 import { StoredResponses } from './stored-responses.ts';
@@ -76,6 +77,7 @@ function modelApp(stored: StoredResponses, token: string | undefined): Hono {
     const { read, task } = readChatRequest(await readJson(c.req.raw));
     return c.json(chatCompletion(read.model, answer(task), wholeText(task.conversation)));
   });
+  api.post('/embeddings', async (c) => c.json(embeddings(await readJson(c.req.raw))));
   api.get('/models', (c) =>
     c.json({ object: 'list', data: [{ id: modelName, object: 'model', created: 0, owned_by: 'local' }] }),
   );

@@ -3,11 +3,12 @@ import { deadline } from '../../platform/deadline.ts';
 import { fetchUrl, readWebUrl } from '../http/fetch-url.ts';
 import { type AllowedHosts, guardedAgent, type Resolve } from '../http/guarded-agent.ts';
 import { JobError, toJobError } from '../http/job-error.ts';
+import type { PageMetadata } from './page-metadata.ts';
 import type { PageReader } from './page-reader.ts';
 import type { ReadPage } from './read-page.ts';
 import { readRobots, userAgent } from './robots.ts';
 
-export interface ScrapedPage {
+export interface ScrapedPage extends PageMetadata {
   url: string;
   title: string;
   markdown: string;
@@ -66,7 +67,7 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
     const queue: URL[] = [];
     const add = ({ url, page }: { url: URL; page: ReadPage }) => {
       if (/[\p{L}\p{N}]/u.test(page.markdown))
-        pages.set(pageKey(url), { url: url.href, title: page.title, markdown: page.markdown });
+        pages.set(pageKey(url), { url: url.href, title: page.title, markdown: page.markdown, ...page.metadata });
       for (const link of page.links) {
         const next = new URL(link);
         if (!isPageOf(start.url, next) || seen.has(pageKey(next))) continue;

@@ -5,12 +5,14 @@ import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
 import type { Fetched } from '../http/fetch-url.ts';
 import { JobError, type JobErrorCode } from '../http/job-error.ts';
+import { noMetadata, type PageMetadata, readMetadata, readName } from './page-metadata.ts';
 
-/** What a reader sees on a page, and where it links to (absolute, as written, in document order). */
+/** What a reader sees on a page, what it says of itself, and where it links to (absolute, as written, in document order). */
 export interface ReadPage {
   title: string;
   markdown: string;
   links: string[];
+  metadata: PageMetadata;
 }
 
 /** What came of reading a page, in plain data. */
@@ -50,12 +52,14 @@ function decode(body: Buffer, contentType: string): string {
 
 function readText(text: string): ReadPage {
   const title = text.trim().split('\n')[0] ?? '';
-  return { title: title.trim().slice(0, 120), markdown: text.trim(), links: [] };
+  return { title: title.trim().slice(0, 120), markdown: text.trim(), links: [], metadata: noMetadata };
 }
 
 function readHtml(html: string, url: URL): ReadPage {
   const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`);
-  const links = readLinks(document, url);
+  const base = baseOf(document, url);
+  const links = readLinks(document, base);
+  const metadata = readMetadata(document as unknown as Document, url, base);
   const documentTitle = oneLine(document.querySelector('title')?.textContent ?? '');
   for (const element of document.querySelectorAll(notText)) element.remove();
   const whole = document.cloneNode(true) as Document;
@@ -70,12 +74,21 @@ function readHtml(html: string, url: URL): ReadPage {
     title: oneLine(clean(article?.title || documentTitle)),
     markdown: clean(turndown.turndown(content)).trim(),
     links,
+    metadata: withByline(metadata, article?.byline),
   };
 }
 
-function readLinks(document: Document, url: URL): string[] {
+function baseOf(document: Document, url: URL): URL {
   const href = document.querySelector('base')?.getAttribute('href') ?? '';
-  const base = URL.canParse(href, url.href) ? new URL(href, url.href) : url;
+  return URL.canParse(href, url.href) ? new URL(href, url.href) : url;
+}
+
+/** What the head does not say of the author, the line under the title may. */
+function withByline(metadata: PageMetadata, byline: string | null | undefined): PageMetadata {
+  return { ...metadata, author: metadata.author ?? readName(clean(byline ?? '')) };
+}
+
+function readLinks(document: Document, base: URL): string[] {
   return [...document.querySelectorAll('a[href]')].slice(0, mostLinks).flatMap((anchor) => {
     const target = anchor.getAttribute('href') ?? '';
     return URL.canParse(target, base) ? [new URL(target, base).href] : [];

@@ -2,7 +2,7 @@ import { diffArrays } from 'diff';
 import type { BlendResult, PageLine, Reading } from '../_pipelines/pages-results.ts';
 import { textQuality } from '../_services/text/text-quality.ts';
 
-/** Words by which two readings may differ: of more, no two words are the same one, and comparing them takes too long. */
+/** How many words two readings may differ by. Beyond that they are different texts, and comparing them takes too long. */
 const mostDifferences = 800;
 
 /**
@@ -12,7 +12,7 @@ const mostDifferences = 800;
  */
 export function blendReadings(readings: readonly [Reading, ...Reading[]]): BlendResult {
   const given = readings.filter(({ lines }) => lines.length > 0);
-  // Readers do not mean the same by their confidence, so one measure is taken of both.
+  // Each reader means something else by its confidence, so this measures both alike.
   const quality = ({ lines }: Reading) => textQuality(textOf(lines).text);
   const [first = readings[0], second] = given.sort((a, b) => quality(b) - quality(a));
   if (!second) return { ...textOf(first.lines), confidence: first.confidence, readings: [first.by], replaced: 0 };
@@ -21,7 +21,7 @@ export function blendReadings(readings: readonly [Reading, ...Reading[]]): Blend
   return { ...textOf(withWords(first.lines, words)), confidence, readings: [first.by, second.by], replaced };
 }
 
-/** The words to take, one for each of `ours`, how many are of `theirs`, and the share of words both agree on. */
+/** Chooses a word for each of `ours`; also says how many came from `theirs`, and what share of words both readings agree on. */
 function reconcile(ours: string[], theirs: string[]): { words: string[]; replaced: number; agreed: number } {
   const known = new Map<string, number>();
   for (const word of [...ours, ...theirs]) known.set(word, (known.get(word) ?? 0) + 1);
@@ -49,7 +49,7 @@ function reconcile(ours: string[], theirs: string[]): { words: string[]; replace
   return { words, replaced, agreed: ours.length === 0 ? 0 : agreed / Math.max(ours.length, theirs.length) };
 }
 
-/** How far a word may be believed: whether it looks like one, and how often it stands on the page in both readings. */
+/** Rates how credible a word is: whether it looks like one, and how often both readings have it on the page. */
 function standing(word: string, known: Map<string, number>): number {
   return textQuality(word) * 10 + Math.min(known.get(word) ?? 0, 9);
 }

@@ -8,7 +8,7 @@ import { titleKey } from './titles.ts';
 export interface BookDocument {
   title: string;
   metadata: z.output<typeof metadataResult> | null;
-  /** Whether a person has looked at the outline: not where nobody needed to. */
+  /** Whether a person has reviewed the outline; false where no review was needed. */
   outline_reviewed: boolean;
   outline: (OutlineEntry & { anchor: string })[];
   pages: {
@@ -37,7 +37,7 @@ export function makeDocument(
   };
 }
 
-/** The same for people, as Markdown, with the anchors as HTML. */
+/** Writes the document for people, as Markdown with HTML anchors. */
 export function toMarkdown({ title, metadata, outline, pages }: BookDocument): string {
   const about = metadata
     ? [metadata.subtitle, metadata.author, [metadata.publisher, metadata.year].filter(Boolean).join(', ')]
@@ -99,7 +99,7 @@ function anchorOf(page: number): string {
   return `page-${page}`;
 }
 
-/** Text in which Markdown and HTML have nothing to say. */
+/** Escapes a text, so that neither Markdown nor HTML interprets any of it. */
 function escapeText(text: string): string {
   return text.replace(/[\\`*_[\]<>#|]/g, '\\$&').replace(/^(\s*)([-+]|\d+\.)(?=\s)/, '$1\\$2');
 }

@@ -5,12 +5,12 @@ import type { ContentsPages } from './place-entries.ts';
 import { readContents } from './read-contents.ts';
 import { titleKey } from './titles.ts';
 
-/** What is below this is to be looked at. */
+/** Below this a person has to look at it. */
 const doubtful = 0.5;
 
 /**
- * How far entries agree with what the lines of their pages say by their form, from 0 to 1. Whoever read them may know
- * better; but then a person has to say so.
+ * Reckons how far the entries agree with what the lines of their pages say by their form alone, from 0 to 1. The reader
+ * may know better, but then a person has to confirm it.
  */
 export function entriesAgreement(
   entries: readonly ContentsEntry[],
@@ -25,7 +25,7 @@ export function entriesAgreement(
   return Math.min(read.explained, both / Math.max(1, ours.size), both / Math.max(1, theirs.size));
 }
 
-/** Whether the pages of contents are those that look so: 1, or less where others do, or where these go on. */
+/** Compares the pages of contents with those that look like contents: 1, or less where others do too, or these go on. */
 export function rangeAgreement(
   { first_page: first, last_page: last }: ContentsPages,
   pages: readonly BodyPage[],

@@ -12,9 +12,9 @@ export interface BodyPage {
   lines: PageLine[];
 }
 
-// What stands at the edge of so many pages belongs to the pages and not to their text.
+// A line that recurs at the edge of so many pages is a running head or foot, not text.
 const fewestRepetitions = 3;
-// Letters on one line may differ in their places by this share of their size.
+// How far letters of one line may stand apart in height, as a share of their size.
 const sameLine = 0.6;
 
 /**
@@ -42,7 +42,7 @@ export function bodiesOf(pages: readonly PageRow[], runs: readonly NumberRun[]):
   });
 }
 
-/** On how many pages each text stands at an edge, with a number beside it or without. */
+/** Counts on how many pages each text stands at an edge, with a number beside it or without. */
 function countEdges(pages: readonly PageRow[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { blend_result: blend } of pages) {
@@ -61,7 +61,7 @@ function edgeKey(text: string): string {
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
-/** The lines with each number that stands alone joined to its title: on the same height, else the line before. */
+/** Joins each number that stands alone to its title: the text on the same height, else the line before. */
 function joinNumbers(lines: readonly PageLine[]): PageLine[] {
   const isNumber = lines.map(({ text }) => readPrintedNumber(text) !== null);
   if (!isNumber.includes(true)) return [...lines];
@@ -94,7 +94,7 @@ function besideOf<T extends { line: PageLine }>({ y, size }: PageLine, byHeight:
   return found && (found.line.y ?? 0) <= y + size * sameLine ? found : undefined;
 }
 
-/** Where as many numbers follow one another as titles did before them, as two columns that were read one by one. */
+/** Pairs titles with as many numbers that follow them: two columns that were read one after the other. */
 function columnsOf(isNumber: readonly boolean[]): Map<number, number> {
   const places = new Map<number, number>();
   for (let at = 0; at < isNumber.length; ) {

@@ -25,12 +25,12 @@ export function levelsOf(entries: readonly { title: string; x: number | null }[]
     const indent = indents[at] ?? null;
     return depths[at] ?? (indent === null ? 1 : (usual.get(indent) ?? (usual.size > 0 ? 1 : indent + 1)));
   });
-  // Where every entry is of a deeper level, that is the first one.
+  // If all entries are of deeper levels, the highest of these counts as the first.
   const top = levels.reduce((least, level) => Math.min(least, level), deepest);
   return levels.map((level) => Math.min(level - top + 1, deepest));
 }
 
-/** Which indent each line has, from 0 for the one furthest to the left; null where nobody knows. */
+/** Ranks the indents of the lines from 0, the one furthest to the left; null for a line whose place is unknown. */
 function indentsOf(places: readonly (number | null)[]): (number | null)[] {
   const sorted = [...new Set(places.filter((x) => x !== null))].sort((a, b) => a - b);
   const indent = new Map<number, number>();

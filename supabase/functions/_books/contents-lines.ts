@@ -1,6 +1,6 @@
 import { readPrintedNumber } from './printed-number.ts';
 
-/** A longer line is read by its beginning: none of a table of contents is as long. */
+/** Only the beginning of a longer line is read: no line of a table of contents is as long. */
 const longestLine = 500;
 const fewestDots = 3;
 const fewestBlanks = 3;
@@ -13,11 +13,11 @@ const isNumberPart = /[\p{L}\p{N}]/u;
 export interface ContentsLine {
   title: string;
   printed_page: string;
-  /** Whether dots lead from the one to the other: without them a line may end in a number of its own. */
+  /** Whether dots lead from title to number. Without them the number may belong to the title. */
   dotted: boolean;
 }
 
-/** A line that ends in a page number, with dots before it or without. Null for any other line. */
+/** Reads a line that ends in a page number, with dots before it or without; null for any other line. */
 export function readLineEnd(line: string): ContentsLine | null {
   const text = line.slice(0, longestLine).trimEnd();
   let start = text.length;
@@ -32,17 +32,17 @@ export function readLineEnd(line: string): ContentsLine | null {
     else if (!/\s/.test(before)) break;
   }
   const title = text.slice(0, end).trim();
-  // A number that a word goes on with, such as that of x86 or of 2.3, is no page's.
+  // A number that is part of a word, as in x86 or 2.3, is no page number.
   if (end === start || !/\p{L}/u.test(title) || (dots > 0 && !/\s/.test(text.charAt(start - 1)) && dots < fewestDots)) {
     return null;
   }
-  // So many blanks lead as dots do.
+  // So many blanks count as dots.
   if (dots >= fewestDots || start - end >= fewestBlanks + 2 * dots) return { title, printed_page, dotted: true };
   const blurred = blurredLeaders(title);
   return { title: blurred ?? title, printed_page, dotted: blurred !== null };
 }
 
-/** The title before dots that were partly read as letters, as they are on images: "Red ...oo 4"; null where none are. */
+/** Finds the title before dots that were partly misread as letters, as on images: "Red ...oo 4"; null where there are none. */
 function blurredLeaders(title: string): string | null {
   const starts = dotRuns.map((run) => title.indexOf(run)).filter((at) => at > 0);
   const start = Math.min(...starts);
@@ -52,7 +52,7 @@ function blurredLeaders(title: string): string | null {
   return /\p{L}/u.test(before) ? before : null;
 }
 
-/** A line of a table of contents: title, leaders, page number. Null for any other line. */
+/** Reads a line of a table of contents: title, leaders, page number; null for any other line. */
 export function readContentsLine(line: string): { title: string; printed_page: string } | null {
   const found = readLineEnd(line);
   return found?.dotted ? { title: found.title, printed_page: found.printed_page } : null;
@@ -63,17 +63,17 @@ const contentsTitle =
 const otherListTitle =
   /^(?:list of (?:figures|tables|examples|listings|algorithms|illustrations|procedures|equations|plates|maps|code)(?: and \p{L}+)?|abbildungsverzeichnis|tabellenverzeichnis|table des figures|liste des (?:figures|tableaux))$/iu;
 
-/** Whether a line is the title of a table of contents. */
+/** Says whether a line is the title of a table of contents. */
 export function isContentsTitle(text: string): boolean {
   return text.length <= 60 && contentsTitle.test(bareTitle(text));
 }
 
-/** Whether a line is the title of a list of figures or the like, which looks as contents do. */
+/** Says whether a line is the title of a list of figures or the like, which looks like contents. */
 export function isOtherListTitle(text: string): boolean {
   return text.length <= 60 && otherListTitle.test(bareTitle(text));
 }
 
-/** Whether a line stands in contents but says nothing: a number alone, or what a column holds. */
+/** Says whether a line of the contents says nothing: a number alone, or a column's heading. */
 export function isPageFurniture(text: string): boolean {
   return readPrintedNumber(text) !== null || /^(?:page|chapter|section|title|seite|kapitel)s?$/i.test(bareTitle(text));
 }

@@ -3,7 +3,7 @@ import { isContentsTitle, isOtherListTitle } from './contents-lines.ts';
 import { endsOf } from './read-contents.ts';
 import { titleKey } from './titles.ts';
 
-/** Pages that follow one another and look like a table of contents. */
+/** Consecutive pages that look like a table of contents. */
 export interface Stretch {
   first_page: number;
   last_page: number;
@@ -19,17 +19,17 @@ const fewestUnderTitle = 2;
 const leastDotted = 0.4;
 const leastEnded = 0.5;
 const leastEchoes = 0.6;
-/** The share of the numbers that rise: those of an index do not, or several stand on a line. */
+/** The least share of numbers that rise. In an index they do not, or a line has several. */
 const leastRising = 0.9;
 const longestTitle = 120;
-/** A table that begins on the page of a title has its first lines among so many. */
+/** A table that begins on its title's page begins within so many lines. */
 const firstLines = 8;
 
-/** A stretch while it may go on. */
+/** A stretch that may still go on. */
 interface Open extends Stretch {
   /** The last number of its lines. */
   value: number;
-  /** Of a table without numbers, the titles it lists: where one stands again, the text has begun. */
+  /** The titles that a table without numbers lists: where one of them recurs, the text has begun. */
   listed: Set<string> | null;
 }
 
@@ -52,7 +52,7 @@ export function findContents(pages: readonly BodyPage[]): Stretch[] {
   return stretches.map(({ value: _, listed: __, ...stretch }) => stretch);
 }
 
-/** Takes a page whose lines end in numbers into the open stretch, or begins one with it. Returns whether it did. */
+/** Adds a page whose lines end in numbers to the open stretch, or opens one with it. Returns whether it did. */
 function addNumbered(stretches: Open[], open: Open | undefined, page: number, { titled, lines }: Found): boolean {
   const ends = endsOf(lines);
   const head = endsOf(lines.slice(0, firstLines));
@@ -71,7 +71,7 @@ function addNumbered(stretches: Open[], open: Open | undefined, page: number, { 
   return true;
 }
 
-/** The same for a page whose lines come again as titles on later ones. */
+/** Does the same with a page whose lines recur as titles on later pages. */
 function addUnnumbered(
   stretches: Open[],
   open: Open | undefined,
@@ -94,7 +94,7 @@ function addUnnumbered(
   }
 }
 
-/** The one that is most likely the book's own: the longest, if there is any of those under a title. */
+/** Picks the stretch that is most likely the book's own: the longest, preferably one under a title. */
 export function mainContents(stretches: readonly Stretch[]): Stretch | null {
   const titled = stretches.filter((stretch) => stretch.titled);
   return [...(titled.length > 0 ? titled : stretches)].sort((a, b) => b.lines - a.lines)[0] ?? null;
@@ -109,14 +109,14 @@ function underTitle({ lines }: BodyPage) {
   const all = title >= 0 ? lines.slice(title + 1) : lines;
   return {
     titled: title >= 0,
-    // A page that begins with a list of figures holds no contents; one on which such a list follows does.
+    // A page that begins with a list of figures holds no contents, but contents may be followed by such a list.
     isOther: other >= 0 && other < 2 && title < 0,
     beginsAnew: title > 0,
     lines: other > title && other >= 2 ? all.slice(0, other - title - 1) : all,
   };
 }
 
-/** On which page each short line stands last. */
+/** Notes the last page on which each short line stands. */
 function lastPages(pages: readonly BodyPage[]): Map<string, number> {
   const last = new Map<string, number>();
   for (const { page, lines } of pages) {

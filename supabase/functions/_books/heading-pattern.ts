@@ -6,25 +6,25 @@ import { titleKey } from './titles.ts';
 interface Candidate {
   page: number;
   text: string;
-  /** Size of its letters, against the page's usual ones; null where nobody knows. */
+  /** Size of its letters relative to the page's usual ones; null where it is unknown. */
   scale: number | null;
-  /** Whether they are as large as a chapter's. */
+  /** Whether its letters are as large as a chapter's. */
   large: boolean;
   /** Number of its first line, from 0. */
   line: number;
 }
 
 const mostHeadings = 5000;
-// The title that a page repeats at its top is met on many pages.
+// A title at the top of more pages than this is a running head.
 const mostRepetitions = 2;
 const chapterWord = /^(?:chapter|part|book)\s+\S+/i;
 const largeLetters = 1.35;
-// The height of a line in a picture goes by its letters: that of a title without any below the line is small.
+// In a picture a line's height depends on its letters: a title without descenders measures small.
 const largeOnImage = 1.22;
 
 /**
- * The headings of a book, from what was labelled page by page: what does not stand on its page is left out, and so is a
- * running head taken for a heading. Chapters are told from sections by what their headings have in common.
+ * Finds the headings of a book in what was labelled page by page. It leaves out what does not stand on its page, and running
+ * heads that were taken for headings. It tells chapters from sections by what their headings have in common.
  */
 export function findHeadings(pages: readonly PageRow[]): FoundHeading[] {
   const candidates = pages.flatMap(candidatesOf);
@@ -64,12 +64,12 @@ function candidatesOf({ number: page, blend_result: blend, label_result: label }
   return found.sort((a, b) => a.line - b.line);
 }
 
-// With rough sizes, or none at all, the chapter's word or the top of a page without running head has to do.
+// Where sizes are rough or unknown, the word "Chapter" or a place at the top of the page has to do.
 function isChapter({ text, scale, large, line }: Candidate): boolean {
   return large || chapterWord.test(text) || (scale === null && line <= 1);
 }
 
-/** Of headings that come again on following pages, the first. */
+/** Keeps the first of headings that recur on following pages. */
 function firstOfEach(candidates: Candidate[]): Candidate[] {
   return candidates.filter((candidate, index) => {
     const before = candidates.slice(Math.max(0, index - 20), index);

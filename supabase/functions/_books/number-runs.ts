@@ -7,14 +7,14 @@ export interface NumberedPage {
   printed: PrintedNumber;
 }
 
-// Fewer pages than these are a mistake of reading, unless nothing else explains them.
+// A shorter run is a misreading, unless nothing else explains its pages.
 const shortestRun = 2;
-// Numbers of other things fit together here and there, but not over many pages without a gap.
+// Numbers that are no page numbers may fit here and there, but not over many pages without a gap.
 const longestGap = 12;
 
 /**
- * The stretches of a book in which place and printed number go on side by side, from the page numbers that were read,
- * wrong ones among them. `pages` in the order of their places.
+ * Finds the stretches of a book in which place and printed number advance together. Takes the page numbers that were read,
+ * including misread ones, in the order of their places.
  */
 export function findRuns(pages: readonly NumberedPage[]): NumberRun[] {
   const groups = groupByOffset(pages).sort((a, b) => b.pages - a.pages || a.first_page - b.first_page);
@@ -27,7 +27,7 @@ export function findRuns(pages: readonly NumberedPage[]): NumberRun[] {
   return joinRuns(runs.sort((a, b) => a.first_page - b.first_page));
 }
 
-/** The share of the numbered pages that lie in these runs with a number they should have. */
+/** Reckons the share of the numbered pages whose number is the one that these runs predict. */
 export function explainedShare(pages: readonly NumberedPage[], runs: readonly NumberRun[]): number {
   const numbered = new Set(pages.map(({ page }) => page));
   if (numbered.size === 0) return 0;
@@ -35,12 +35,12 @@ export function explainedShare(pages: readonly NumberedPage[], runs: readonly Nu
   return new Set(explained.map(({ page }) => page)).size / numbered.size;
 }
 
-/** The page with that number printed on it, as far as the runs tell or, beyond their ends, suggest; null where not. */
+/** Finds the page with that printed number, by the runs or, beyond their ends, by carrying the last one on; null where neither helps. */
 export function pageOf(number: PrintedNumber, runs: readonly NumberRun[]): number | null {
   return pagesOf(number, runs)[0] ?? null;
 }
 
-/** The same where the numbers of a book begin anew: all pages with that number printed on them, in order. */
+/** Finds all pages with that printed number, in order: several where the book's numbers start over. */
 export function pagesOf({ style, value }: PrintedNumber, runs: readonly NumberRun[]): number[] {
   const fitting = runs.filter((run) => run.style === style);
   const inside = fitting
@@ -52,7 +52,7 @@ export function pagesOf({ style, value }: PrintedNumber, runs: readonly NumberRu
   return near > 0 ? [near] : [];
 }
 
-/** The number printed on a page, or that would be if it were printed; null outside of all runs. */
+/** Says which number a page has or, where none is printed, would have; null outside of all runs. */
 export function labelOf(page: number, runs: readonly NumberRun[]): string | null {
   const run = runs.find((candidate) => page >= candidate.first_page && page <= candidate.last_page);
   return run ? printNumber({ style: run.style, value: page - run.offset }) : null;
@@ -80,7 +80,7 @@ function groupByOffset(pages: readonly NumberedPage[]): Group[] {
   return groups;
 }
 
-/** Runs that only pages without any number part are one. */
+/** Joins runs that only pages without a number separate. */
 function joinRuns(runs: readonly NumberRun[]): NumberRun[] {
   const joined: NumberRun[] = [];
   for (const run of runs) {

@@ -4,26 +4,26 @@ import type { PlacedEntry } from './place-entries.ts';
 import { missingNumbers } from './read-contents.ts';
 import { titleKey } from './titles.ts';
 
-/** What is known about a book's outline beside the entries themselves. */
+/** What is known about a book's outline besides the entries themselves. */
 export interface Evidence {
   /** From 0 to 1: how far the entries agree with the lines of the pages of contents. */
   agreement: number;
   /** The entries of the outline that the file brings along. */
   file: FileOutline['entries'];
-  /** What stands over the text, outside of the pages of contents. */
+  /** The headings over the text, outside the pages of contents. */
   headings: readonly FoundHeading[];
 }
 
-// Of a kind of titles more than this share must be in the printed contents for these to list that kind: some titles, such as
-// "Examples", are those of several kinds.
+// The printed contents list a kind of titles if more than this share of them is there; a few may be there by chance, since
+// titles such as "Examples" occur in several kinds.
 const listsKind = 0.2;
-// The file's outline may lead to a page's end where the contents lead to the next one's beginning.
+// The file's outline may lead to the end of the page before the one that the contents name.
 const near = 1;
 
 /**
- * How far the printed contents can be believed, from 0 to 1: the least of what the witnesses say, since each knows of
- * faults that the others cannot see. These are the lines on the pages of contents, the titles on the pages that they lead
- * to, the order of those pages, the numbers of the titles, and the file's own outline where there is one.
+ * Rates how credible the printed contents are, from 0 to 1: the lowest of five ratings, since each sees faults that the others
+ * cannot. They rate the lines on the pages of contents, the titles on the pages that these lead to, the order of those
+ * pages, the numbers of the titles, and the file's own outline where there is one.
  */
 export function contentsConfidence(placed: readonly PlacedEntry[], { agreement, file, headings }: Evidence): number {
   if (placed.length === 0) return 0;
@@ -43,7 +43,7 @@ export function contentsConfidence(placed: readonly PlacedEntry[], { agreement, 
   );
 }
 
-/** A title that another witness knows; those of one kind are all listed in the contents, or none is. */
+/** A title known from elsewhere. Contents list all titles of a kind, or none of them. */
 interface Witnessed {
   key: string;
   kind: string;
@@ -51,9 +51,9 @@ interface Witnessed {
 }
 
 /**
- * Of the kinds of titles that the contents list, the share that they do list. Which these are is told from the first entry to
- * the last: contents that end too early list none of what comes after. 1 where nobody knows of any title, and 0 where
- * no kind that somebody knows of is listed.
+ * Reckons what share of the known titles the contents list, among the kinds that they list at all. Only titles from the first
+ * entry to the last tell which kinds those are: contents that end too early list none of what comes after. 1 where no
+ * title is known, and 0 where no known kind is listed.
  */
 function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witnessed[]): number {
   const keys = new Set(placed.flatMap(({ title }) => keysOf(title)));
@@ -75,7 +75,7 @@ function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witness
   return used.reduce((sum, count) => sum + count.listed, 0) / all;
 }
 
-/** What the file's outline lists from the first entry on; before it come covers and the contents themselves. */
+/** Takes what the file's outline lists from the first entry on; before that come covers and the contents themselves. */
 function fromFile(placed: readonly PlacedEntry[], file: FileOutline['entries']): Witnessed[] {
   const first = firstPage(placed);
   return file
@@ -84,7 +84,7 @@ function fromFile(placed: readonly PlacedEntry[], file: FileOutline['entries']):
     .filter(({ key }) => key !== '');
 }
 
-/** The headings from there on: letters of one size head one kind of sections. Now and then a line of code is one of them. */
+/** Takes the headings from there on: letters of one size head one kind of section. Now and then one is a line of code. */
 function fromHeadings(placed: readonly PlacedEntry[], headings: readonly FoundHeading[]): Witnessed[] {
   const first = firstPage(placed);
   return headings
@@ -96,7 +96,7 @@ function firstPage(placed: readonly PlacedEntry[]): number {
   return Math.min(...placed.flatMap(({ page }) => page ?? []));
 }
 
-/** A letter before a title, as of an appendix, is its number or its first word. */
+/** A letter before a title may be its number, as of an appendix, or its first word: both keys count. */
 function keysOf(title: string): string[] {
   const [, rest] = /^\p{Lu}\.?\s+(\S.*)$/u.exec(title) ?? [];
   return rest ? [titleKey(title), titleKey(rest)] : [titleKey(title)];
@@ -114,7 +114,7 @@ function pagesByTitle(file: FileOutline['entries']): Map<string, number[]> {
   return pages;
 }
 
-/** Without printed contents nothing bears the headings out. */
+/** Without printed contents nothing confirms the headings. */
 export function headingsConfidence(outline: readonly OutlineEntry[]): number {
   return outline.length > 0 ? 0.5 : 0.2;
 }

@@ -14,7 +14,7 @@ export interface Outline {
 
 type KeyedHeading = FoundHeading & { key: string };
 
-// How far from the page that its number leads to a chapter's heading may stand.
+// How many pages a chapter's heading may stand away from the page that its number leads to.
 const near = 2;
 
 /**
@@ -48,12 +48,12 @@ export function joinOutline(
   return {
     outline,
     unplaced: placed.filter(({ page }) => page === null).map(({ title }) => title),
-    // Never more than it is worth.
+    // Rounded down, so that it never claims more than was found.
     confidence: Math.floor(confidence * 100) / 100,
   };
 }
 
-/** The entries with the headings that are theirs, each taken once: by its text, else by letters that are nearly the same. */
+/** Gives each entry its heading, and no heading to two entries: by the same text, else by nearly the same letters. */
 function withHeadings(
   placed: readonly PlacedEntry[],
   headings: readonly KeyedHeading[],
@@ -97,9 +97,9 @@ function addHeadings(
   const byPage = [...parents].sort((a, b) => a.page - b.page || a.at - b.at);
   const parentOf = (page: number) => lastUpTo(byPage, page);
   const added = headings
-    // What stands before the first chapter is title page and imprint.
+    // Before the first chapter come only title page and imprint.
     .filter(({ page }) => page >= first)
-    // A running head that went unnoticed says once more in which chapter it stands.
+    // A running head that nobody noticed repeats the title of its chapter.
     .filter(({ page, key }) => (parentOf(page)?.key ?? '') !== key)
     .map(({ page, level, text }): OutlineEntry => {
       const parent = parentOf(page)?.level;

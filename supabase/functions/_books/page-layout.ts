@@ -2,14 +2,14 @@ import type { LabelResult, PageLine } from '../_pipelines/pages-results.ts';
 import { readContentsLine } from './contents-lines.ts';
 import { readPrintedNumber } from './printed-number.ts';
 
-// Shares of the size of the body's letters, and of the usual distance of two lines.
+// Relative to the size of the body's letters, and to the usual distance between two lines.
 const larger = 1.06;
-// Who reads an image tells the size of letters by the line's height, which goes by the letters in it.
+// A reader of images takes a line's height for the size of its letters, and the height depends on which letters they are.
 const largerOnImage = 1.3;
 const smaller = 0.9;
 const standsApart = 1.25;
 const farApart = 1.5;
-// Values that differ by less are one.
+// Values that differ by less count as equal.
 const near = 0.04;
 const longestHeading = 90;
 const longestHead = 80;
@@ -17,15 +17,15 @@ const longestHead = 80;
 const chapterLine = /^(?:chapter|part|book)\s+(?:\d+|[ivxlc]+|\p{L}+)[.:]?$/iu;
 
 interface Line extends PageLine {
-  /** From the line before, in usual distances; null on the first line or where nobody knows. */
+  /** Distance from the line before, in usual distances; null on the first line or where it is unknown. */
   gap: number | null;
-  /** In sizes of the body's letters; null where nobody knows. */
+  /** Size of its letters, in sizes of the body's letters; null where it is unknown. */
   scale: number | null;
 }
 
 /**
- * What is what on a page by its layout alone: sizes of letters, distances, place and form of the lines. `onImage` says
- * that sizes are of a picture's lines, which are rough. A proposal, for somebody to judge who reads the words.
+ * Proposes labels for the lines of a page by layout alone: sizes of letters, distances, place and form of the lines. `onImage`
+ * says that the sizes are rough, since they come from a picture. Whoever reads the words judges the proposal.
  */
 export function proposeLabels(given: readonly PageLine[], onImage: boolean): LabelResult {
   const lines = measure(given);
@@ -57,7 +57,7 @@ export function proposeLabels(given: readonly PageLine[], onImage: boolean): Lab
   };
 }
 
-/** The last line; of a picture, whose lines may be read column by column, the one that stands lowest. */
+/** Picks the last line; on a picture, whose lines may be read column by column, the lowest one. */
 function lowestOf(lines: readonly Line[]): Line | undefined {
   return lines.reduce<Line | undefined>(
     (lowest, line) => ((line.y ?? 0) >= (lowest?.y ?? 0) ? line : lowest),
@@ -65,7 +65,7 @@ function lowestOf(lines: readonly Line[]): Line | undefined {
   );
 }
 
-/** The lines with their letters' size and their distances measured by what is usual on the page. */
+/** Measures the lines' letters and distances by what is usual on the page. */
 function measure(lines: readonly PageLine[]): Line[] {
   const bodySize = usual(
     lines.flatMap(({ text, size }) => (size === null ? [] : [{ value: size, weight: text.length }])),
@@ -91,7 +91,7 @@ function isRunningHead(line: Line, lines: Line[]): boolean {
   return (next.gap ?? 1) >= farApart && (next.scale ?? 1) <= larger * 1.2;
 }
 
-/** A running head with the page number in the same line. */
+/** Reads a running head with the page number on the same line. */
 function partNumber(text: string): { head: string; label: string } | null {
   const [, before, middle = '', after] =
     /^(?:(\d{1,4}|[ivxlc]+)\s+)?(.*?\p{L}.*?)(?:\s+(\d{1,4}|[ivxlc]+))?$/u.exec(text) ?? [];
@@ -130,7 +130,7 @@ function isHeading(line: Line, before: Line | undefined, next: Line | undefined,
   if (!shaped || text.length > longestHeading || readContentsLine(text) || readPrintedNumber(text)) return false;
   if (scale !== null && scale >= (onImage ? largerOnImage : larger)) return true;
   if (scale !== null && !onImage) return false;
-  // What stays is told by its form: a short line between the end of one sentence and the beginning of another.
+  // What remains is judged by its form: a short line between the end of one sentence and the beginning of another.
   const ended = !before || /[.!?:”"’)\d⁰¹²³⁴-⁹]$/u.test(before.text);
   const begins = next !== undefined && /^["“‘(]?[\p{Lu}\p{N}]/u.test(next.text) && next.text.length > text.length;
   const apart = onImage ? (gap ?? 0) >= standsApart : (gap ?? 1) >= 1;
@@ -145,7 +145,7 @@ function trimLabel(text: string): string {
   return text.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '');
 }
 
-/** The value that weighs most, near ones counted together; 0 of none. */
+/** Finds the value that weighs most, counting near ones together; 0 where there are none. */
 function usual(values: { value: number; weight: number }[]): number {
   const sorted = [...values].sort((a, b) => a.value - b.value);
   let best = { value: 0, weight: 0 };

@@ -9,9 +9,8 @@ const edgeLines = 2;
 const longestEdge = 160;
 
 /**
- * The numbers that may be those of their pages: what was labelled so, and what stands in the first or the last lines by itself
- * or before or after other words, as in "98 Chapter 9. Oil" and "21 / 57". Most are others' numbers; only the page's own
- * rise from page to page.
+ * Collects the numbers that may be page numbers: those labelled so, and those in the first or last lines, alone or beside
+ * words, as in "98 Chapter 9. Oil" and "21 / 57". Most are something else; only page numbers rise from page to page.
  */
 export function numbersOnPages(pages: readonly PageRow[]): NumberedPage[] {
   return pages.flatMap(({ number: page, blend_result: blend, label_result: label }) => {
@@ -22,19 +21,19 @@ export function numbersOnPages(pages: readonly PageRow[]): NumberedPage[] {
   });
 }
 
-/** The lowest and the highest lines of a page, wherever in the order of its lines they were read. */
+/** Picks the lowest and the highest lines of a page, in whatever order its lines were read. */
 export function edgesOf(lines: readonly PageLine[]): PageLine[] {
   const known = lines.every(({ y }) => y !== null);
   const sorted = known ? [...lines].sort((a, b) => (a.y ?? 0) - (b.y ?? 0)) : lines;
   return [...sorted.slice(edgeLines).slice(-edgeLines), ...sorted.slice(0, edgeLines)];
 }
 
-/** The pattern by which the pages read so far are numbered. */
+/** Finds the pattern by which the pages read so far are numbered. */
 export function runsOf(pages: readonly PageRow[]): NumberRun[] {
   return findRuns(numbersOnPages(pages));
 }
 
-/** What a line says beside a number at its beginning or end, each way to read it. Nothing for a line without one. */
+/** Lists each way to read a line as a number with words beside it; nothing for a line without a number at either end. */
 export function aroundNumber(text: string): { printed: PrintedNumber; rest: string }[] {
   if (text.length > longestEdge) return [];
   const whole = readPrintedNumber(text);

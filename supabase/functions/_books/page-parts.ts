@@ -1,13 +1,13 @@
 import type { BlendResult, LabelResult } from '../_pipelines/pages-results.ts';
 import { normalForm } from '../_services/text/normal-form.ts';
 
-/** A page's text without what is printed around it. */
+/** A page's text without running heads and page number. */
 export interface PageParts {
   body: string[];
   footnotes: string[];
 }
 
-/** Parts the lines of a page by its labels. A label that does not stand on the page changes nothing. */
+/** Divides the lines of a page by its labels. It ignores a label that does not stand on the page. */
 export function partsOf({ lines }: Pick<BlendResult, 'lines'>, label: LabelResult | null): PageParts {
   const texts = lines.map(({ text }) => text);
   const isFurniture = (text: string, index: number) => {
@@ -27,7 +27,7 @@ export interface HeadingPlace {
 
 const mostHeadingLines = 4;
 
-/** Finds headings among lines, each in up to four that follow one another; null for one that does not stand there. */
+/** Finds headings among lines, each in up to four consecutive ones; null for a heading that is not there. */
 export function headingFinder(lines: readonly string[]): (heading: string) => HeadingPlace | null {
   const texts = lines.map(comparable);
   const places = new Map<string, HeadingPlace>();
@@ -50,7 +50,7 @@ function isPart(text: string, part: string | null | undefined): boolean {
   );
 }
 
-/** Whether one begins with all of the other: who copies a line may take a sentence of it. */
+/** Says whether one text begins with all of the other: a model that copies a line may copy one sentence of it. */
 function beginsAlike(one: string, other: string): boolean {
   const [a, b] = [comparable(one), comparable(other)];
   return a !== '' && b !== '' && (a.startsWith(b) || b.startsWith(a)) && Math.min(a.length, b.length) >= 10;

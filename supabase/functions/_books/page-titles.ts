@@ -1,20 +1,20 @@
 import type { PageRow } from './page-rows.ts';
 import { alikeKeys, titleKey } from './titles.ts';
 
-// A title may run over so many lines, and a line that is longer is text.
+// A title may run over so many lines; a longer line than this is running text.
 const mostLines = 3;
 const longestLine = 160;
-// A shorter title may begin a sentence.
+// A shorter title could just as well be the beginning of a sentence.
 const shortestRunIn = 8;
 
-/** What may be a title on a page: each line, and each two and three that follow one another, by their keys. */
+/** All that may be a title on a page, by key: each line, and each two or three consecutive lines. */
 interface Titles {
   counts: Map<string, number>;
   lines: string[];
   isRough: boolean;
 }
 
-/** Says on which pages a title stands as lines of its own. What it has read of a page it keeps. */
+/** Says on which pages a title stands on lines of its own. It remembers what it has read of a page. */
 export class PageTitles {
   readonly #pages: Map<number, PageRow>;
   readonly #read = new Map<number, Titles>();
@@ -23,12 +23,12 @@ export class PageTitles {
     this.#pages = new Map(pages.map((page) => [page.number, page]));
   }
 
-  /** How many times a title with this key stands on a page. */
+  /** Counts how often a title with this key stands on a page. */
   count(page: number, key: string): number {
     return key === '' ? 0 : (this.#titlesOf(page).counts.get(key) ?? 0);
   }
 
-  /** Whether it stands there with other letters, as images are misread, or with text after it in its line. */
+  /** Says whether the title stands there with misread letters, as on an image, or followed by text on its line. */
   hasAlike(page: number, key: string): boolean {
     const { lines, isRough } = this.#titlesOf(page);
     const runsIn = key.length >= shortestRunIn;
@@ -43,7 +43,7 @@ export class PageTitles {
     const lines = texts.map(titleKey);
     const counts = new Map<string, number>();
     for (let first = 0; first < texts.length; first++) {
-      // The number before a title may stand on a line of its own, and so may the chapter's word.
+      // A title's number may stand on a line of its own, and so may the word "Chapter".
       for (let count = 1; count <= mostLines && first + count <= texts.length; count++) {
         const joined = count === 1 ? (lines[first] ?? '') : titleKey(texts.slice(first, first + count).join(' '));
         counts.set(joined, (counts.get(joined) ?? 0) + 1);

@@ -6,27 +6,27 @@ import { PageTitles } from './page-titles.ts';
 import { readPrintedNumber } from './printed-number.ts';
 import { titleKey } from './titles.ts';
 
-/** An entry of the contents with the page it leads to, null where nothing tells it. */
+/** An entry of the contents with the page that it leads to; null where nothing tells which. */
 export interface PlacedEntry extends ContentsEntry {
   page: number | null;
   /** Whether its title stands on that page. */
   found: boolean;
 }
 
-/** The pages of the printed contents, whose lines prove nothing. */
+/** The pages of the printed contents. A title on one of them proves nothing. */
 export interface ContentsPages {
   first_page: number;
   last_page: number;
 }
 
 const namedPart = /^(?:part|book|teil|partie)\s/i;
-// Beside the page that a number leads to: the pages' numbers may be read wrongly by one.
+// Pages to try around the one that a number leads to, since page numbers may be misread by one.
 const nearby = [0, 1, -1, 2, -2];
 
 /**
- * Leads the entries of a table of contents to pages: to the one that has the printed number and the title, which both stand
- * on several where numbers begin anew; else by the number alone; and without a number to the first page after the entry
- * before that has the title on a line of its own.
+ * Finds the page of each entry of a table of contents: the one that has both the printed number and the title, since numbers
+ * that start over stand on several pages; else the page of that number; and for an entry without a number the first page
+ * after the previous entry's that has the title on a line of its own.
  */
 export function placeEntries(
   entries: readonly ContentsEntry[],
@@ -37,7 +37,7 @@ export function placeEntries(
   const titles = new PageTitles(pages);
   const lastOfBook = pages.at(-1)?.number ?? 0;
   const isContents = (page: number) => page >= contents.first_page && page <= contents.last_page;
-  // Where the text begins on the page of the contents, a title stands there twice.
+  // Where the text begins on the last page of the contents, its title stands there twice.
   const stands = (page: number, key: string, times: number) =>
     titles.count(page, key) >= times || (!isContents(page) && titles.hasAlike(page, key));
   let after = 1;
@@ -66,7 +66,7 @@ export function placeEntries(
   return withParts(placed);
 }
 
-/** A part that has no page of its own begins where its first chapter does. */
+/** Gives a part without a page of its own the page of its first chapter. */
 function withParts(placed: readonly PlacedEntry[]): PlacedEntry[] {
   let next: PlacedEntry | undefined;
   return placed

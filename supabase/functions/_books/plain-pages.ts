@@ -1,10 +1,10 @@
 import { storableText } from '../_millrace/mod.ts';
 import type { PageLine } from '../_pipelines/pages-results.ts';
 
-// Of a page that the text itself does not end: about as much as a printed one holds.
+// The length of a page where the text has no form feeds: about what a printed page holds.
 const longestPage = 2500;
 
-/** Parts a plain text into pages: at its form feeds, or else between two paragraphs. None when there is no text. */
+/** Divides a plain text into pages: at form feeds, or else between paragraphs. No pages when there is no text. */
 export function splitPages(text: string): string[] {
   const clean = storableText(text).replace(/\r\n?/g, '\n');
   if (clean.trim() === '') return [];
@@ -21,7 +21,7 @@ export function splitPages(text: string): string[] {
   return [...pages, page];
 }
 
-/** The lines of a page, with the row each stands in for its place; nobody knows the size of their letters. */
+/** The lines of a page, each placed by its row; the size of their letters is unknown. */
 export function plainLines(page: string): PageLine[] {
   return page
     .split('\n')
@@ -29,7 +29,7 @@ export function plainLines(page: string): PageLine[] {
     .filter(({ text }) => text !== '');
 }
 
-// A paragraph that is longer than a page is parted between two words.
+// Cuts a paragraph that is longer than a page between two words.
 function shortParagraphs(paragraph: string): string[] {
   if (paragraph.length <= longestPage) return [paragraph];
   return paragraph.match(new RegExp(`[\\s\\S]{1,${longestPage}}(?=\\s|$)|[\\s\\S]{1,${longestPage}}`, 'g')) ?? [];

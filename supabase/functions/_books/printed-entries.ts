@@ -4,10 +4,10 @@ import type { PageRow } from './page-rows.ts';
 import type { ContentsPages } from './place-entries.ts';
 import { titleKey } from './titles.ts';
 
-/** More than a hundred pages hold. */
+/** More lines than a hundred pages hold. */
 const longestContents = 500_000;
 
-/** The entries whose titles are printed on the pages of the contents, in lines that follow one another. */
+/** Keeps the entries whose titles are printed on the pages of the contents, in consecutive lines. */
 export function printedEntries(
   entries: readonly ContentsEntry[],
   pages: readonly PageRow[],

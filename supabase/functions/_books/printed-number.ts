@@ -20,7 +20,7 @@ const numerals: [string, number][] = [
   ['i', 1],
 ];
 
-/** What is longer holds more than a number. */
+/** A longer text holds more than a number. */
 const longestNumber = 40;
 
 /** Reads a page number such as 12, xii, – 12 – or 12 / 57; null for anything else. */
@@ -36,7 +36,7 @@ export function readPrintedNumber(text: string): PrintedNumber | null {
   return value > 0 && (bare === bare.toLowerCase() || bare === bare.toUpperCase()) ? { style: 'roman', value } : null;
 }
 
-/** The number as it is printed. */
+/** Writes the number as it is printed. */
 export function printNumber({ style, value }: PrintedNumber): string {
   return style === 'arabic' ? String(value) : toRoman(value);
 }
@@ -50,7 +50,7 @@ function fromRoman(text: string): number {
       rest = rest.slice(numeral.length);
     }
   }
-  // Written any other way it is a word, such as "mild" or "ci".
+  // Letters in any other order are a word, such as "mild" or "ci".
   return rest === '' && toRoman(value) === text ? value : 0;
 }
 

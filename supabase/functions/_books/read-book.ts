@@ -1,7 +1,7 @@
 import { type Env, PermanentError } from '../_millrace/mod.ts';
 import { type PageRow, readPages } from './page-rows.ts';
 
-// Of a book with more gaps than this, nobody should take a document for the book.
+// With more gaps than this, a document would pass for a book that it is not.
 const readableShare = 0.8;
 
 /** All pages of a book whose pages are done. Throws a PermanentError when too many of them could not be read. */

@@ -18,22 +18,22 @@ export interface ReadContents {
   entries: ContentsEntry[];
   /** From 0 to 1: the share of the lines that are explained, and of the numbered titles that are not missing. */
   explained: number;
-  /** Whether that is nearly all, so that nobody else need be asked. */
+  /** Whether nearly all is explained, so that no model need be asked. */
   sure: boolean;
 }
 
-/** More entries than any book lists: the rest is left out, and the contents are not sure. */
+/** More entries than any book lists. The rest is left out, and the contents do not count as sure. */
 export const mostEntries = 2000;
 const longestTitle = 300;
 const fewestEntries = 3;
-/** In lines. */
+/** How many lines an entry may take. */
 const longestEntry = 4;
 const sureShare = 0.97;
-/** Of the letters' size: a line that is set in by less begins where the line before does. */
+/** As a share of the letters' size: an indent smaller than this counts as none. */
 const leastHanging = 0.3;
 const namedPart = /^(?:chapter|part|appendix|section|book)\s+[\dA-Zivxlc]{1,8}(?![\p{L}\p{N}])/iu;
 const unfinished = /(?:[,:–-]|\s(?:and|or|of|the|in|a|an|to|for|with|from|by|on))$/i;
-// Dots lead to a page; a line that merely ends in a number is believed where it fits among these.
+// Dots prove a page number; a line that merely ends in a number counts where it fits among those.
 const weights = { dotted: 4, bare: 1 };
 const romanFirst = 100_000;
 
@@ -68,7 +68,7 @@ export function readContents(pages: readonly BodyPage[]): ReadContents {
   };
 }
 
-/** Whether these lines, which may be a page of contents, have page numbers that rise from the first to the last. */
+/** Says whether these lines, perhaps a page of contents, have page numbers that rise from the first to the last. */
 export function endsOf(lines: readonly PageLine[]): { dotted: number; bare: number; rising: number; values: number[] } {
   const ended = lines.flatMap(({ text }) => readLineEnd(text) ?? []);
   const rising = risingNumbers(ended.map(numberOf));
@@ -112,7 +112,7 @@ export function missingNumbers(titles: readonly string[]): number {
   return missing;
 }
 
-/** The lines of the table of contents among all: from one title to the next, the part with the most entries. */
+/** Picks the table of contents among all lines: from one title to the next, the part with the most entries. */
 function mainTable(lines: readonly PageLine[]): Line[] {
   const tables: { isOther: boolean; lines: Line[]; last: number }[] = [];
   let table = { isOther: false, lines: [] as Line[], last: Number.NEGATIVE_INFINITY };
@@ -132,7 +132,7 @@ function mainTable(lines: readonly PageLine[]): Line[] {
   return joined.sort((a, b) => entriesOf(b) - entriesOf(a))[0]?.lines ?? [];
 }
 
-/** A table that goes on is headed "Contents" on each of its pages; one that begins anew begins with lower numbers. */
+/** Tells a table that goes on, headed "Contents" on each page, from a new one, which begins with lower numbers. */
 function joinTables(tables: readonly { isOther: boolean; lines: Line[] }[]): { lines: Line[] }[] {
   const joined: { lines: Line[] }[] = [];
   for (const { isOther, lines } of tables) {
@@ -153,7 +153,7 @@ function valuesOf(lines: readonly Line[]): number[] {
   return ended.filter((_, at) => rising[at]).map((end) => numberOf(end).value);
 }
 
-/** The lines, of which only those keep their page number that fit among the others or have dots. */
+/** Takes the page number off each line that has no dots and does not fit among the others. */
 function believe(lines: readonly Line[]): (Line & { misplaced: boolean })[] {
   const ended = lines.filter(({ end }) => end);
   const rising = risingNumbers(ended.map(({ end }) => numberOf(end as ContentsLine)));
@@ -165,7 +165,7 @@ function believe(lines: readonly Line[]): (Line & { misplaced: boolean })[] {
   });
 }
 
-/** Where the text begins that may follow the table on its last page: so many lines without a number come in no table. */
+/** Finds where text begins on the table's last page: no table has so many lines without a number in a row. */
 function endOfTable(lines: readonly Line[]): number {
   let since = 0;
   for (let at = 0; at < lines.length; at++) {
@@ -182,14 +182,14 @@ interface Assembled {
   size: number | null;
 }
 
-/** A title that no page has ended yet. */
+/** A title whose page number has not come yet. */
 interface Open {
   first: Line;
   title: string;
   lines: number;
 }
 
-/** Makes entries of lines; `strange` is how many lines are explained by none. */
+/** Makes entries of lines; `strange` counts the lines that belong to no entry. */
 function assemble(
   lines: readonly (Line & { misplaced: boolean })[],
   withNumbers: boolean,
@@ -200,7 +200,7 @@ function assemble(
     if (!open) return null;
     const stands = /\p{L}/u.test(open.title) && (!withNumbers || hasNumber(open.title));
     if (stands) entries.push(entryOf(open.first, open.title, ''));
-    // A part may have no page; any other title of a table with numbers has lost its own.
+    // A part may have no page; the number of any other title went unread.
     if (!stands || (withNumbers && !/^part\b/i.test(open.title))) malformed += open.lines;
     return null;
   };
@@ -221,7 +221,7 @@ function entryOf({ x, size }: Line, title: string, printed_page: string): Assemb
   return { title, printed_page, x, size };
 }
 
-/** Whether a title that has no page yet runs on in this line, which says `own`. */
+/** Says whether a title without a page number yet goes on in this line, which reads `own`. */
 function goesOn({ first, title }: Open, line: Line, own: string, withNumbers: boolean): boolean {
   if (hasNumber(own) || title.length >= longestTitle) return false;
   if (/^\p{Ll}/u.test(own) || unfinished.test(title)) return true;

@@ -1,4 +1,4 @@
-/** An item of a list, with the number that rises from item to item where the list was read rightly. */
+/** An item of a list, with a number that rises from item to item where nothing was misread. */
 export interface Numbered {
   value: number;
   /** How much is lost when it is left out. */
@@ -6,7 +6,7 @@ export interface Numbered {
 }
 
 /**
- * Which items make up the heaviest sequence of numbers that never fall. Takes n log n steps.
+ * Picks the items that make up the heaviest sequence of numbers that never fall. Takes n log n steps.
  */
 export function risingNumbers(items: readonly Numbered[]): boolean[] {
   const ranks = new Map(

@@ -1,17 +1,17 @@
 import { diffChars } from 'diff';
 
 const likeness = 0.8;
-/** A longer title is compared by its beginning. */
+/** Only the beginning of a longer title is compared. */
 const longestTitle = 300;
 
-/** So that appendices are no chapters counted anew. */
+/** Added to an appendix's letter, so that appendices do not look like chapters that are counted anew. */
 const appendixLetters = 1000;
 
 // A letter may follow at once where the number has several parts, as in "5.10.1Options".
 const ownNumber =
   /^\s*(?:(?:chapter|part|section|appendix|kapitel|teil|anhang|chapitre|partie)\s+)?(?:(?:\d{1,4}|[a-z])(?:\.\d{1,4}){1,6}(?!\.?\d)(?:[.):]{0,2}\s*)|(?:\d{1,4}|[ivxlc]{1,8}|(?<=\w\s+)[a-z])(?![.]\d)(?:[.):]{1,2}\s*|\s+))(?=\S)/;
 
-/** A title without its number, dots and letters' case: what two spellings of one title have in common. */
+/** Strips a title of its number, dots and case, to what two spellings of it have in common. */
 export function titleKey(title: string): string {
   return title
     .slice(0, longestTitle)
@@ -21,12 +21,12 @@ export function titleKey(title: string): string {
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
-/** Whether two titles are one, but for some letters that were read wrongly. */
+/** Says whether two titles are the same, some misread letters aside. */
 export function alikeTitles(one: string, other: string): boolean {
   return alikeKeys(titleKey(one), titleKey(other));
 }
 
-/** The same of two keys of titles. */
+/** Says the same of two keys of titles. */
 export function alikeKeys(a: string, b: string): boolean {
   if (a === b) return a !== '';
   const length = Math.max(a.length, b.length);

@@ -1,4 +1,4 @@
-import { bodyText, headingText, joinBlocks, MarkdownBlocks } from './markdown-blocks.ts';
+import { bodyText, headingText, joinBlocks, MarkdownBlocks } from '../_services/text/markdown-blocks.ts';
 import { parseMarkup } from './parse-markup.ts';
 
 /** The parts of a Word document that hold its text, as XML. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Env, type FinishContext, type HandlerContext, PermanentError } from '../_millrace/mod.ts';
+import { oneAtATime } from '../_services/one-at-a-time.ts';
 import {
   type BegunFile,
   beginFile,
@@ -11,7 +12,6 @@ import {
 import { documentRow } from './document-row.ts';
 import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';
-import { oneAtATime } from './one-at-a-time.ts';
 
 /** What of a document's row says where its file lies. */
 export const sourceDocument = z.object({ id: z.string(), source_path: z.string(), clerk_org_id: z.string() });

@@ -1,14 +1,14 @@
 import { PermanentError } from '../_millrace/mod.ts';
 import type { Extractor } from '../_pipelines/documents-results.ts';
+import { MAX_PDF_BYTES, readPdfText } from '../_services/pdf/pdf-text.ts';
 import { decodeText } from '../_services/text/decode-text.ts';
+import { codeText } from '../_services/text/markdown-blocks.ts';
+import { tidyText } from '../_services/text/tidy-text.ts';
 import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';
 import { htmlToMarkdown } from './html-markdown.ts';
 import { decodeHtml } from './html-text.ts';
-import { codeText } from './markdown-blocks.ts';
 import { hasMarkdownMarks, isCode, withMarkedHeadings } from './markdown-text.ts';
 import { type Route, routeFile } from './media-types.ts';
-import { MAX_PDF_BYTES, readPdfText } from './pdf-text.ts';
-import { tidyText } from './tidy-text.ts';
 
 /** Takes 0.7 s of CPU with all that the function loads, and 150 MB. */
 export const MAX_TEXT_BYTES = 8 * 1024 * 1024;
@@ -54,11 +54,21 @@ export async function extractText(bytes: Uint8Array): Promise<ExtractedText | Ex
 type Read = Omit<ExtractedText, 'mediaType'> & { mediaType?: string };
 
 const readers: Record<Reader, (bytes: Uint8Array) => Promise<Read>> = {
-  pdf: async (bytes) => ({ by: 'pdf', ...(await readPdfText(bytes)) }),
+  pdf: async (bytes) => ({ by: 'pdf', ...(await readPdfText(bytes).catch(refuseScan)) }),
   docx: async (bytes) => ({ by: 'docx', pages: null, text: withoutPages(readDocxText(bytes)) }),
   html: async (bytes) => ({ by: 'html', pages: null, text: withoutPages(htmlToMarkdown(decodeHtml(bytes))) }),
   text: async (bytes) => readText(decodeText(bytes)),
 };
+
+/** Says what can be done with pictures of pages; anything else is thrown as it is. */
+function refuseScan(error: unknown): never {
+  if (!(error instanceof PermanentError && error.code === 'no_text_layer')) throw error;
+  throw new PermanentError(
+    error.code,
+    'The PDF has pictures of pages and no text: a scanned book is for the books pipelines, which read pictures; of ' +
+      'anything else upload each page as PNG or JPEG.',
+  );
+}
 
 function readText(text: string): Read {
   const pages = text.includes('\f') ? text.trimEnd().split('\f').length : null;

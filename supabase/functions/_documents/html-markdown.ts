@@ -1,4 +1,11 @@
-import { type Block, bodyText, codeText, headingText, joinBlocks, MarkdownBlocks } from './markdown-blocks.ts';
+import {
+  type Block,
+  bodyText,
+  codeText,
+  headingText,
+  joinBlocks,
+  MarkdownBlocks,
+} from '../_services/text/markdown-blocks.ts';
 import { type MarkupReader, parseMarkup } from './parse-markup.ts';
 
 interface PageBlock extends Block {

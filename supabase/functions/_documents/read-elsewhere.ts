@@ -1,8 +1,8 @@
 import { PermanentError } from '../_millrace/mod.ts';
 import type { Extractor } from '../_pipelines/documents-results.ts';
 import type { ReadPage } from '../_services/ocr.ts';
+import { tidyText } from '../_services/text/tidy-text.ts';
 import type { Transcript } from '../_services/transcription.ts';
-import { tidyText } from './tidy-text.ts';
 
 /** What a service elsewhere has read of a file. */
 export interface ReadElsewhere {

@@ -62,6 +62,16 @@ export function definePipeline<Input extends PipelineInput>(
 
 /** A definition as millrace.define(jsonb) takes it, checked or not. */
 export function definitionJson({ name, stages, ...options }: Record<string, unknown>): Record<string, unknown> {
-  const list = Object.entries(stages as Record<string, object>).map(([stage, given]) => ({ name: stage, ...given }));
+  const list = Object.entries(stages as Record<string, object>).map(([stage, given]) => ({
+    name: stage,
+    ...given,
+    ...('ends' in given && { ends: listed(given.ends) }),
+  }));
   return { pipeline: name, ...(snakeKeys(options) as object), stages: snakeKeys(list) };
+}
+
+/** Endings as a list, since jsonb keeps no order of names. */
+function listed(ends: unknown): unknown {
+  if (ends === null || typeof ends !== 'object' || Array.isArray(ends)) return ends;
+  return Object.entries(ends).map(([name, when]) => ({ name, when }));
 }

@@ -41,7 +41,8 @@ export function checkGraph(pipeline: string, stages: Stages): void {
   for (const [name, stage] of Object.entries(stages)) {
     checkNeeds(pipeline, name, stages);
     checkThresholds(pipeline, name, stages);
-    checkCondition(name, stage);
+    checkBeginning(name, stage, stages);
+    checkConditions(name, stage);
   }
   checkCycles(pipeline, stages);
   for (const [name, stage] of Object.entries(stages)) {
@@ -69,23 +70,50 @@ function checkThresholds(pipeline: string, name: string, stages: Stages): void {
   }
 }
 
-function checkCondition(name: string, { when, otherwise, needs }: StageDefinition): void {
+/** Checks when a stage begins: no condition may be without effect, and some stage must begin a run by itself. */
+function checkBeginning(name: string, stage: StageDefinition, stages: Stages): void {
+  const { when, otherwise, given, onDemand, needs } = stage;
   if (otherwise && when === undefined) {
     throw new Error(`stages.${name}.otherwise is ${otherwise}, but there is no when: add a condition, or remove it.`);
   }
-  const { paths, inBrackets } = pathsOf(when ?? '');
-  if (inBrackets) {
+  if (!onDemand) return;
+  const beside = when !== undefined ? 'when' : given !== undefined ? 'given' : undefined;
+  if (beside) {
     throw new Error(
-      `stages.${name}.when has the name ${inBrackets} in brackets, where only places of a list are: put a dot before it.`,
+      `stages.${name}.${beside} stands beside onDemand, but a start by name overrules a stage's own conditions: remove one.`,
     );
   }
-  // A name that is misspelt would skip the stage without a word. The columns are known to the database.
+  const begins = Object.values(stages).some((other) => before(other).length === 0 && !other.onDemand);
+  if (!begins && needs.length === 0) {
+    throw new Error(
+      `stages.${name}.onDemand leaves no stage with which a run begins by itself: let one do without it.`,
+    );
+  }
+}
+
+/** Checks the conditions of a stage, each on the roots that it may ask for. */
+function checkConditions(name: string, stage: StageDefinition): void {
+  checkCondition(`stages.${name}.when`, stage.when, ['entity', 'needs'], stage.needs);
+  checkCondition(`stages.${name}.given`, stage.given, ['entity'], stage.needs);
+  for (const [ending, when] of Object.entries(stage.ends ?? {})) {
+    checkCondition(`stages.${name}.ends.${ending}`, when, ['entity', 'result'], stage.needs);
+  }
+}
+
+function checkCondition(field: string, condition: string | undefined, roots: string[], needs: string[]): void {
+  const { paths, inBrackets } = pathsOf(condition ?? '');
+  if (inBrackets) {
+    throw new Error(
+      `${field} has the name ${inBrackets} in brackets, where only places of a list are: put a dot before it.`,
+    );
+  }
+  // A name that is misspelt would never hold, without a word. The columns are known to the database.
   for (const [root, asked] of paths) {
-    if (root !== undefined && root !== 'entity' && root !== 'needs') {
-      throw new Error(`stages.${name}.when asks for $.${root}: begin each path with $.entity or $.needs.`);
+    if (root !== undefined && !roots.includes(root)) {
+      throw new Error(`${field} asks for $.${root}: begin each path with $.${roots.join(' or $.')}.`);
     }
     if (root === 'needs' && asked !== undefined && !needs.includes(asked)) {
-      throw new Error(`stages.${name}.when asks for the result of ${asked}, which is none of its needs: add it there.`);
+      throw new Error(`${field} asks for the result of ${asked}, which is none of its needs: add it there.`);
     }
   }
 }

@@ -108,6 +108,10 @@ const graph = {
     ['skip', 'skip_dependents'],
     'skip lets the stages after it go on without its result, skip_dependents skips them too.',
   ).optional(),
+  /** A jsonpath over `{ entity }`. Where it is true of a row whose first run begins, that run skips the stage. */
+  given: filled('a jsonpath predicate', 'Write for example "$.entity.summary != null".').optional(),
+  /** Only a start by name begins it; a run that comes to it by itself is over. */
+  onDemand: flag.optional(),
   /** Thresholds on the children of map stages; all must hold before the stage begins. */
   after: z.array(threshold).min(1).meta(says('a list of at least one threshold')).optional(),
 };
@@ -119,6 +123,18 @@ const ending = {
   ).optional(),
   /** A function of yours, schema.name(jsonb), called with [{ attempt, run, entity_id, result }] in the completion's transaction. */
   apply: routine('which takes one jsonb').optional(),
+  /**
+   * Jsonpaths over `{ entity, result }` by the names under which they end the run, which is no failure. They are asked in this
+   * order when the stage completes, after `apply`; the first that is true counts.
+   */
+  ends: z
+    .record(name, filled('a jsonpath predicate', 'Write for example "$.result.score < 0.5".'))
+    .refine((ends) => Object.keys(ends).length > 0, 'needs at least one name')
+    .meta({
+      ...says('a list of names and conditions', 'Write [{"name": "rejected", "when": "$.result.ok == false"}].'),
+      listOf: 'when',
+    })
+    .optional(),
   /** How long after it became ready the stage should be done, waits and retries included; an alert tells of one that is not. */
   slaSeconds: number(1, year).optional(),
   /** Left out, a stage stays switched on or off as it was. */
@@ -290,6 +306,8 @@ const entity = z
       ['columns', 'none'],
       "columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone.",
     ).default('columns'),
+    /** A timestamptz column: once it is past, the sweep starts a run. Needs an index of yours. */
+    due: filled('the name of a timestamptz column').optional(),
     /** A jsonb column, which a run copies when it starts. */
     metadata: filled('the name of a jsonb column').optional(),
     /** Database roles that start stages by writing their statuses, such as authenticated. Left out, only yours do. */

@@ -153,7 +153,7 @@ function isUnfinished(response: ModelResponse): boolean {
  *
  * @internal
  */
-export function modelClient(settings: ModelSettings): OpenAI {
+export function modelClient(settings: Pick<ModelSettings, 'LLM_URL' | 'LLM_AUTH_TOKEN'>): OpenAI {
   const url = new URL(settings.LLM_URL);
   if (url.pathname === '/') url.pathname = '/v1';
   return new OpenAI({

@@ -5,6 +5,11 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs the work when what was given before has ended or was aborted. Several large files side by side would take more
  * memory than an isolate has, and none would be read when its CPU is used up. Throws at its turn what the signal was
  * aborted with.
+ *
+ * @example
+ * ```ts
+ * const pages = await oneAtATime(context.signal, async () => (await openPdf(bytes)).pageCount);
+ * ```
  */
 export function oneAtATime<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const before = last;

@@ -1,4 +1,4 @@
-import { storableText } from '../_millrace/mod.ts';
+import { storableText } from '../../_millrace/mod.ts';
 
 /** A text as it is stored: one kind of line end, nothing that cannot be kept or seen, no blanks at the ends of lines. */
 export function tidyText(text: string): string {

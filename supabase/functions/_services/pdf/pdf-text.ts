@@ -1,8 +1,8 @@
-import { PermanentError } from '../_millrace/mod.ts';
-import { openPdf, type Pdf } from '../_services/pdf/pdf.ts';
-import { withoutFurniture } from '../_services/pdf/pdf-furniture.ts';
-import { joinLines, type PdfLine } from '../_services/pdf/pdf-lines.ts';
-import { bodyText } from './markdown-blocks.ts';
+import { PermanentError } from '../../_millrace/mod.ts';
+import { bodyText } from '../text/markdown-blocks.ts';
+import { openPdf, type Pdf } from './pdf.ts';
+import { withoutFurniture } from './pdf-furniture.ts';
+import { joinLines, type PdfLine } from './pdf-lines.ts';
 
 /** As for a book: fetching and opening a file takes twice its size beside 60 MB, and a function has 256 MB. */
 export const MAX_PDF_BYTES = 50 * 1024 * 1024;
@@ -61,11 +61,7 @@ export function linesText(pages: readonly PdfLine[][]): string {
 async function withoutText(pdf: Pdf): Promise<PermanentError> {
   for (let number = 1; number <= pdf.pageCount; number++) {
     if (await pdf.isBlank(number)) continue;
-    return new PermanentError(
-      'no_text_layer',
-      'The PDF has pictures of pages and no text: a scanned book is for the books pipelines, which read pictures; of ' +
-        'anything else upload each page as PNG or JPEG.',
-    );
+    return new PermanentError('no_text_layer', 'The PDF has pictures of pages and no text.');
   }
   return new PermanentError('no_text', 'The pages of the PDF are blank, without text or pictures: upload another.');
 }

@@ -1,0 +1,306 @@
+-- Endings: a stage's result, or the row as it is by then, ends the run under a name
+--
+-- It is no failure: the run is completed, with no dead letter and no alert. What comes after the
+-- stage, and what runs beside it, is skipped. A stage is asked when it completes, in the completing
+-- transaction and after its apply function.
+
+-- Writes how the stages of a new version begin and end runs. A stage that only a person begins may
+-- skip whatever comes after it, and a stage whose output a row may bring along is skipped itself:
+-- none of them is unconditional.
+create or replace function millrace.save_endings(
+  p_pipeline_id int, p_version_id int, p_stages jsonb
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.version_stages vs
+  set given_path = (s ->> 'given')::jsonpath,
+    on_demand = coalesce((s ->> 'on_demand')::boolean, false),
+    ends = s -> 'ends',
+    unconditional = vs.unconditional and not s ? 'given'
+  from millrace.stages t
+  join jsonb_array_elements(p_stages) s on s ->> 'name' = t.name
+  where vs.version_id = p_version_id
+    and t.id = vs.stage_id
+    and t.pipeline_id = p_pipeline_id
+    and s ?| array['given', 'on_demand', 'ends'];
+  update millrace.version_stages vs
+  set unconditional = false
+  from millrace.version_stages d
+  where vs.version_id = p_version_id
+    and d.version_id = p_version_id
+    and d.on_demand
+    and (vs.stage_id = d.stage_id or vs.stage_id = any (d.dependents));
+  update millrace.stages t
+  set has_ends = true
+  from millrace.version_stages vs
+  where vs.version_id = p_version_id
+    and vs.ends is not null
+    and t.id = vs.stage_id
+    and not t.has_ends;
+  update millrace.pipelines p
+  set has_given = true
+  where p.id = p_pipeline_id
+    and not p.has_given
+    and exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = p_version_id and vs.given_path is not null);
+end
+$$;
+
+-- Completes attempts of one stage: those whose runs it ends, and the others. Returns the stages
+-- that got work.
+create or replace function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ended record;
+  v_rest millrace.work[];
+begin
+  if not (select s.has_ends from millrace.stages s where s.id = p_stage_id) then
+    return millrace.complete(p_stage_id, p_items);
+  end if;
+  select coalesce(array_agg(e.run_id order by e.run_id), '{}') as run_ids,
+    array_agg(e.name order by e.run_id) as names
+  into v_ended
+  from millrace.endings_of(p_stage_id, p_items) e;
+  if cardinality(v_ended.run_ids) = 0 then
+    return millrace.complete(p_stage_id, p_items);
+  end if;
+  v_rest := array(
+    select i from unnest(p_items) i where i.run_id <> all (v_ended.run_ids) order by i.ord);
+  perform millrace.complete_and_end(p_stage_id, array(
+    select i from unnest(p_items) i where i.run_id = any (v_ended.run_ids) order by i.ord),
+    v_ended.run_ids, v_ended.names);
+  -- A user's trigger on what was shown may have ended what else the batch is about.
+  v_rest := array(
+    select i from unnest(v_rest) i
+    where i.attempt_id <> all (millrace.late_attempts(v_rest)));
+  if cardinality(v_rest) = 0 then
+    return '{}';
+  end if;
+  return millrace.complete(p_stage_id, v_rest);
+end
+$$;
+
+-- Finds the runs that these results end, and the name of the first condition that holds. A
+-- condition is asked about the row, without the engine's own columns, and the result. No document
+-- is built of a row that is larger than a worker takes: of such a row no condition on it holds.
+create or replace function millrace.endings_of(p_stage_id int, p_items millrace.work[])
+returns table (run_id bigint, name text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_asked record;
+  v_rows json[];
+begin
+  select array_agg(i order by i.ord) as items, array_agg(i.entity_id order by i.ord) as entity_ids,
+    min(r.pipeline_id) as pipeline_id,
+    bool_or(vs.ends::text ~ 'entity|\*|keyvalue') as reads_rows
+  into v_asked
+  from unnest(p_items) i
+  join millrace.runs r on r.id = i.run_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where vs.ends is not null;
+  if v_asked.items is null then
+    return;
+  end if;
+  v_rows := case
+    when v_asked.reads_rows then millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(v_asked.entity_ids)])
+  end;
+  return query
+    select r.id, e.name
+    from unnest(v_asked.items) with ordinality i
+    join millrace.runs r on r.id = i.run_id
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select jsonb_build_object(
+        'entity', v_rows[i.ordinality]::jsonb, 'result', i.result) as value
+      offset 0) asked
+    cross join lateral (
+      select c.value ->> 'name' as name
+      from jsonb_array_elements(vs.ends) with ordinality c
+      where coalesce(jsonb_path_match_tz(
+        asked.value, (c.value ->> 'when')::jsonpath, '{}', true), false)
+      order by c.ordinality
+      limit 1) e
+    where v_rows[i.ordinality] is not null;
+end
+$$;
+
+-- started | waiting | queued → completed for the last attempts of runs that end under a name. All
+-- of it before the first projection: a user's trigger on the entity may queue a stage anew there
+-- and then.
+create or replace function millrace.complete_and_end(
+  p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_changes millrace.change[];
+  v_skipped int[];
+begin
+  v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
+  -- Not at the stage itself: children that come late for it go on, or do not, as it says.
+  perform millrace.cancel_attempts(p_run_ids, array(
+    select distinct vs.stage_id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = any (p_run_ids)
+      and vs.stage_id <> p_stage_id));
+  with ended as (
+    update millrace.runs r
+    set status = 'completed', finished_at = v_now, ended_as = e.name
+    from unnest(p_run_ids, p_names) e(id, name)
+    where r.id = e.id
+      and (r.status = 'running') is true
+    returning r.fan_out_id
+  )
+  insert into millrace.child_tallies (fan_out_id, completed)
+  select e.fan_out_id, count(*)
+  from ended e
+  where e.fan_out_id is not null
+  group by e.fan_out_id;
+  v_skipped := millrace.skip_the_rest(p_run_ids);
+  perform millrace.tally_done(v_skipped || p_stage_id, p_run_ids);
+  perform millrace.project(p_stage_id, v_changes);
+  perform millrace.show_skipped_rest(s, p_run_ids) from unnest(v_skipped) s;
+  if (select s.counted from millrace.stages s where s.id = p_stage_id) then
+    perform millrace.note_spending(p_items);
+  end if;
+end
+$$;
+
+-- Skips whatever is not done in runs that have ended under a name. Returns the stages, in order.
+create or replace function millrace.skip_the_rest(p_run_ids bigint[]) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stages int[];
+begin
+  with skipped as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, vs.stage_id,
+      coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = vs.stage_id), 0) + 1,
+      'skipped', v_now, v_now, jsonb_build_object(
+        'code', 'skipped', 'message', 'the run ended as ' || r.ended_as, 'ended', r.ended_as)
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = any (p_run_ids)
+      and not millrace.is_done(r.id, vs.stage_id)
+    order by r.id, vs.position
+    returning stage_id
+  )
+  select array_agg(s.stage_id order by s.stage_id) into v_stages
+  from (select distinct k.stage_id from skipped k) s;
+  return coalesce(v_stages, '{}');
+end
+$$;
+
+-- Tallies for their parents what child runs that ended under a name have done last, at the stages
+-- that a threshold counts.
+create or replace function millrace.tally_done(p_stage_ids int[], p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.child_tallies (fan_out_id, stage_id, done)
+  select r.fan_out_id, s.id, count(*)
+  from millrace.runs r
+  join millrace.stages s on s.pipeline_id = r.pipeline_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = s.id
+  join millrace.done_attempts d on d.run_id = r.id and d.stage_id = s.id
+  where r.id = any (p_run_ids)
+    and r.fan_out_id is not null
+    and s.id = any (p_stage_ids)
+    and s.counted_by_parent
+    and d.finished_at = r.finished_at
+  group by r.fan_out_id, s.id;
+end
+$$;
+
+-- Shows a stage as skipped on the entities of runs that have ended under a name, unless a user's
+-- trigger has started them anew since.
+create or replace function millrace.show_skipped_rest(p_stage_id int, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.show_stage(p_stage_id, array(
+    select r.id
+    from millrace.runs r
+    join millrace.done_attempts d on d.run_id = r.id and d.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+      and r.ended_as is not null
+      and d.error ? 'ended'
+      and millrace.is_latest_run(r.id)
+    order by r.id), 'skipped', millrace.now());
+end
+$$;
+
+-- Takes back, in a held run that goes on, that it had ended under a name: what was skipped for that
+-- is pending again.
+create or replace function millrace.take_ending_back(p_run millrace.runs) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_run.ended_as is null then
+    return;
+  end if;
+  update millrace.runs r set ended_as = null where r.id = p_run.id;
+  perform millrace.clear_stages(p_run, array(
+    select d.stage_id
+    from millrace.done_attempts d
+    where d.run_id = p_run.id
+      and d.error ? 'ended'));
+end
+$$;
+
+-- Finds runs that say of their ending what cannot be.
+create or replace function millrace.ending_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'a run that ended under a name is completed', r.id, null::bigint,
+    format('%s, but it is %s', r.ended_as, r.status)
+  from millrace.runs r
+  where r.ended_as is not null
+    and r.status <> 'completed'
+  union all
+  select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  where a.state = 'skipped'
+    and not a.superseded
+    and a.error ? 'ended'
+    and a.error ->> 'ended' is distinct from r.ended_as
+  union all
+  select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
+  from millrace.runs r
+  where r.given is not null
+    and exists (
+      select
+      from millrace.runs o
+      where o.pipeline_id = r.pipeline_id
+        and o.entity_id = r.entity_id
+        and o.id < r.id)
+$$;

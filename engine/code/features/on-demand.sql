@@ -1,0 +1,40 @@
+-- On demand: stages that a person alone begins
+--
+-- A run that comes to such a stage by itself skips it with all that comes after it, and shows
+-- nothing of that, so that it is over. A start by name begins the stage in a run of its own, with
+-- the results before it copied (core/new-runs.sql).
+
+-- Picks the runs in whose version a stage begins on demand alone.
+create or replace function millrace.undemanded_runs(p_stage_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.on_demand
+    where r.id = any (p_run_ids)
+    order by r.id);
+end
+$$;
+
+-- Says why a stage is skipped that nobody has asked for, or that comes after one.
+create or replace function millrace.why_undemanded() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{"code": "skipped", "message": "nobody asked for it", "dependents": true,
+    "on_demand": true}'::jsonb
+$$;
+
+-- Says whether an attempt was skipped for what may be otherwise in the next run: nobody asked for
+-- the stage, or the run ended before it. No later run takes it over.
+create or replace function millrace.was_left_out(p_error jsonb) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_error ?| array['on_demand', 'ended'], false)
+$$;

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { PermanentError } from '../_millrace/mod.ts';
+import { quote } from '../_millrace/model/prompt.ts';
+
+const mostRead = 24_000;
+
+/** What of an article's row a model reads: the row alone, so that the stages that ask one may stand in any order. */
+export const articleText = z.object({ title: z.string().nullable(), content: z.string().nullable() });
+
+/** An article as a model is given it: material, and no instruction. Throws the PermanentError `no_content`. */
+export function articleQuestion({ title, content }: z.output<typeof articleText>): string {
+  const text = [title, content].filter((part) => part?.trim()).join('\n\n');
+  if (text !== '') return quote('article', text, mostRead);
+  throw new PermanentError('no_content', 'The article has neither title nor content: write its text into content.');
+}

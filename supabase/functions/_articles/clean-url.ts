@@ -1,0 +1,39 @@
+/** What tells a site where a reader came from, and nothing of the page. */
+const tracking = new Set(
+  (
+    'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id ' +
+    'vero_id wickedid _ga _gl _hsenc _hsmi __hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer guce_referrer_sig ' +
+    'cmpid ncid sr_share s_cid xtor spm at_medium at_campaign at_custom1 at_custom2'
+  ).split(' '),
+);
+const trackingPrefixes = /^(?:utm|pk|mtm|piwik|matomo)_/;
+
+/** As long as the scraper takes them. */
+const longestUrl = 2048;
+
+/**
+ * An address as it is fetched, shown and compared: without what only tells where the reader came from, without fragment and
+ * usual port, and with the host written in one way. Throws a TypeError for what is no URL.
+ */
+export function cleanUrl(text: string): string {
+  const url = new URL(text.trim());
+  url.hostname = url.hostname.replace(/\.+$/, '');
+  url.hash = '';
+  const pairs = url.search.slice(1).split('&');
+  url.search = pairs.filter((pair) => pair !== '' && !isTracking(pair)).join('&');
+  return url.href;
+}
+
+/** The same where the text is an http or https address that can be fetched; null for anything else, passwords included. */
+export function webAddress(text: string): string | null {
+  if (!URL.canParse(text.trim())) return null;
+  const { protocol, hostname, username, password } = new URL(text.trim());
+  if (!/^https?:$/.test(protocol) || username || password || /^\.*$/.test(hostname)) return null;
+  const cleaned = cleanUrl(text);
+  return cleaned.length <= longestUrl ? cleaned : null;
+}
+
+function isTracking(pair: string): boolean {
+  const name = pair.split('=', 1)[0]?.toLowerCase() ?? '';
+  return tracking.has(name) || trackingPrefixes.test(name);
+}

@@ -1,0 +1,138 @@
+import { errorFromStatus, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import { hostOf, privateAddressOf, type Resolve } from '../../_services/public-hosts.ts';
+import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
+
+const maxRedirects = 5;
+const longestMark = 500;
+const redirectStatuses = new Set([301, 302, 303, 307, 308]);
+const headers = {
+  accept: 'application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5',
+  'user-agent': 'MillraceFeeds/1.0',
+};
+
+/** How feeds are reached. */
+export interface FeedAccess {
+  /** Hosts that may be read wherever they are; others must be on the public internet. */
+  allowed: Set<string>;
+  resolve: Resolve;
+  signal: AbortSignal;
+  /** How long one address may take, redirects and body included. */
+  timeoutMs: number;
+}
+
+/** What an earlier answer said, so that one that has not changed need not be sent again. */
+export interface Conditions {
+  etag?: string | null;
+  lastModified?: string | null;
+}
+
+/** A feed whose first bytes have arrived. Read its body or cancel it, or its connection stays open. */
+export interface FetchedFeed {
+  /** Where it was found at last. */
+  url: string;
+  etag: string | null;
+  lastModified: string | null;
+  contentType: string;
+  body: ReadableStream<Uint8Array>;
+}
+
+/** The address of a feed from text. Throws the PermanentError `invalid_url` for what is no web address. */
+export function readFeedAddress(text: string): URL {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href.length > 2048) {
+    const shown = JSON.stringify(text.slice(0, 200));
+    throw new PermanentError('invalid_url', `${shown} is no web address: write it as https://example.com/feed.xml.`);
+  }
+  if (url.username || url.password) {
+    throw new PermanentError('invalid_url', `The address at ${url.host} has a user name or password: leave them out.`);
+  }
+  return url;
+}
+
+/**
+ * Fetches a feed, over at most five redirects; null where it has not changed. Asks only hosts on the public internet and those
+ * that are allowed: each host's addresses are looked up before it is asked. Throws a StageError that says what to do.
+ */
+export async function fetchFeed(
+  start: URL,
+  { etag, lastModified }: Conditions,
+  access: FeedAccess,
+): Promise<FetchedFeed | null> {
+  const signal = AbortSignal.any([access.signal, AbortSignal.timeout(access.timeoutMs)]);
+  const asking = {
+    ...headers,
+    ...(etag ? { 'if-none-match': etag } : {}),
+    ...(lastModified ? { 'if-modified-since': lastModified } : {}),
+  };
+  let url = start;
+  for (let hops = 0; hops <= maxRedirects; hops++) {
+    await refusePrivate(url, access);
+    const answer = await fetch(url, { redirect: 'manual', signal, headers: asking });
+    const location = redirectStatuses.has(answer.status) ? answer.headers.get('location') : null;
+    if (location === null) return readAnswer(answer, url);
+    await answer.body?.cancel();
+    url = redirected(location, url);
+  }
+  throw new PermanentError(
+    'too_many_redirects',
+    `${start.host} leads on more than ${maxRedirects} times: enter the address where the feed is in the end.`,
+  );
+}
+
+function redirected(location: string, from: URL): URL {
+  const url = URL.canParse(location, from) ? new URL(location, from) : null;
+  if (url !== null) return readFeedAddress(url.href);
+  throw new PermanentError('invalid_url', `${from.host} leads on to what is no web address: tell the site’s owner.`);
+}
+
+async function refusePrivate(url: URL, { allowed, resolve }: FeedAccess): Promise<void> {
+  const { host, allowed: isAllowed } = hostOf(url, allowed);
+  if (isAllowed) return;
+  const address = await privateAddressOf(host, resolve);
+  if (address === null) return;
+  throw new PermanentError(
+    'blocked_address',
+    `${host} is not on the public internet: correct the address, or list the host in FEED_ALLOW_HOSTS to allow it.`,
+    undefined,
+    `It resolves to ${address}.`,
+  );
+}
+
+async function readAnswer(answer: Response, url: URL): Promise<FetchedFeed | null> {
+  if (answer.status === 304) return null;
+  if (!answer.ok || !answer.body) {
+    await answer.body?.cancel();
+    throw refusal(answer, url);
+  }
+  if (Number(answer.headers.get('content-length')) > MAX_FEED_BYTES) {
+    await answer.body.cancel();
+    throw tooLarge();
+  }
+  return {
+    url: url.href,
+    etag: mark(answer, 'etag'),
+    lastModified: mark(answer, 'last-modified'),
+    contentType: answer.headers.get('content-type') ?? '',
+    body: answer.body,
+  };
+}
+
+/** A header that the source's row keeps, unless it is longer than anybody needs. */
+function mark(answer: Response, header: string): string | null {
+  const value = answer.headers.get(header);
+  return value !== null && value.length <= longestMark ? value : null;
+}
+
+const remedies: Record<string, string> = {
+  not_found: 'correct the address, or switch the source off',
+  forbidden: 'it lets only those in whom it knows; ask the site’s owner, or switch the source off',
+  rate_limited: 'it is asked too often; give the source a longer interval',
+  request_rejected: 'open the address in a browser, and correct it',
+};
+
+function refusal(answer: Response, { host }: URL): Error {
+  if (answer.ok) return new RetriableError('empty_feed', `${host} answered with nothing; it is asked again.`);
+  const { code, message, permanent, retryAfterMs } = errorFromStatus(answer.status, answer.headers, host);
+  const said = `${message}: ${remedies[code] ?? 'it is asked again'}.`;
+  return permanent ? new PermanentError(code, said) : new RetriableError(code, said, retryAfterMs);
+}

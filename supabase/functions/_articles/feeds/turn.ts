@@ -1,0 +1,163 @@
+import type { StageError } from '../../_millrace/errors.ts';
+import { webAddress } from '../clean-url.ts';
+import type { FeedEntry, FeedKind } from './feed-entry.ts';
+import { described, failureOf, isOwnFailure } from './feed-failure.ts';
+import { type Conditions, type FeedAccess, type FetchedFeed, fetchFeed, readFeedAddress } from './fetch-feed.ts';
+import { addSitemaps, MAX_SITEMAPS, nextDocument, type Pass, type Problem } from './pass.ts';
+import { type ReadFeed, readFeed } from './read-feed.ts';
+
+/** So many addresses are looked up at once. */
+const atOnce = 1000;
+/** What a site is left alone for that does not say how long, in milliseconds. */
+const rest = 60_000;
+
+/** What one poll may do; what is more waits for the next. */
+export interface PollLimits {
+  /** How many new addresses it takes. */
+  newUrls: number;
+  /** How many entries it looks at, new or not. */
+  entries: number;
+  /** How many feeds and sitemaps it fetches. */
+  documents: number;
+  /** After so long it begins no other. */
+  ms: number;
+}
+
+/** An article that the queue does not have. */
+export interface FoundUrl {
+  url: string;
+  title: string | null;
+  published_at: string | null;
+}
+
+/** What a poll is done with. */
+export interface Poller {
+  access: FeedAccess;
+  limits: PollLimits;
+  /** Those of these addresses that the queue does not have, each page once. */
+  unknown(urls: string[]): Promise<string[]>;
+  now(): Date;
+}
+
+/** One poll's part of a pass. */
+export class Turn {
+  readonly urls: FoundUrl[] = [];
+  /** What the source's own address gives, where this poll has read it. */
+  kind: FeedKind | null = null;
+  /** How long the site wants to be left alone before the pass goes on, in milliseconds. */
+  waitMs: number | null = null;
+  readonly #pass: Pass;
+  readonly #since: string | null;
+  readonly #poller: Poller;
+  #entries = 0;
+  /** Why the site is left alone. */
+  #asked: Problem | null = null;
+
+  constructor(pass: Pass, since: string | null, poller: Poller) {
+    this.#pass = pass;
+    this.#since = since;
+    this.#poller = poller;
+  }
+
+  /** What is wrong with the source though it can be used. */
+  get problem(): Problem | null {
+    return this.#pass.problem ?? this.#asked;
+  }
+
+  /** Reads on until the pass or what a poll may do is at its end. Returns false where nothing has changed. */
+  async run(conditions: Conditions): Promise<boolean> {
+    const { limits, now } = this.#poller;
+    const pass = this.#pass;
+    const started = now().getTime();
+    for (let fetched = 0; pass.next < pass.documents.length && this.waitMs === null; fetched++) {
+      if (fetched >= limits.documents || this.#entries >= limits.entries || this.urls.length >= limits.newUrls) break;
+      if (fetched > 0 && now().getTime() - started > limits.ms) break;
+      const isFirst = pass.next === 0;
+      try {
+        const feed = await this.#fetch(isFirst ? conditions : { lastModified: httpDate(this.#since) });
+        if (feed === null && isFirst) return false;
+        if (feed === null) nextDocument(pass);
+        else await this.#read(feed);
+      } catch (error) {
+        this.#poller.access.signal.throwIfAborted();
+        this.#passOver(failureOf(error, pass.documents[pass.next] as string));
+      }
+    }
+    return true;
+  }
+
+  /** Goes on without a sitemap that cannot be read. Throws for the source's own address. */
+  #passOver(failure: StageError): void {
+    const pass = this.#pass;
+    if (pass.next === 0 || isOwnFailure(failure)) throw failure;
+    const problem = described(failure, pass.documents[pass.next] as string);
+    if (failure.code === 'rate_limited') {
+      this.waitMs = failure.retryAfterMs ?? rest;
+      this.#asked = problem;
+      return;
+    }
+    pass.problem ??= problem;
+    nextDocument(pass);
+  }
+
+  async #fetch(conditions: Conditions): Promise<FetchedFeed | null> {
+    const address = this.#pass.documents[this.#pass.next] as string;
+    return fetchFeed(readFeedAddress(address), conditions, this.#poller.access);
+  }
+
+  async #read(feed: FetchedFeed): Promise<void> {
+    const pass = this.#pass;
+    const most = this.#poller.limits.entries - this.#entries;
+    const read = await readFeed(feed, pass.at, most);
+    this.#entries += read.entries.length;
+    if (pass.next === 0) {
+      this.kind = read.kind;
+      if (pass.at === 0) Object.assign(pass, { etag: feed.etag, lastModified: feed.lastModified });
+    }
+    if (read.problem) pass.problem ??= described(read.problem, feed.url);
+    if (read.kind === 'sitemap_index') this.#addSitemaps(read);
+    else await this.#takeNew(read);
+  }
+
+  #addSitemaps({ entries }: ReadFeed): void {
+    const pass = this.#pass;
+    // An index without dates does not tell whether its sitemaps have changed.
+    const isUndated = pass.next === 0 && entries.some(({ at }) => at === null);
+    if (isUndated) Object.assign(pass, { etag: null, lastModified: null });
+    if (!addSitemaps(pass, entries, this.#since)) {
+      const message = `It names more than ${MAX_SITEMAPS} sitemaps, and the rest is left out: enter some as sources of their own.`;
+      pass.problem ??= { code: 'too_many_sitemaps', message };
+    }
+    nextDocument(pass);
+  }
+
+  /** Takes what the queue does not have, as far as the poll may, and moves on behind the last entry that was judged. */
+  async #takeNew({ entries, whole }: ReadFeed): Promise<void> {
+    const pass = this.#pass;
+    for (let from = 0; from < entries.length; from += atOnce) {
+      const found = entries.slice(from, from + atOnce).map(foundUrl);
+      const fresh = new Set(await this.#poller.unknown(found.flatMap((one) => one?.url ?? [])));
+      for (const one of found) {
+        // Taken off, so that what a feed names twice is taken once.
+        if (one && fresh.has(one.url)) {
+          if (this.urls.length >= this.#poller.limits.newUrls) return;
+          fresh.delete(one.url);
+          this.urls.push(one);
+        }
+        pass.at++;
+      }
+    }
+    if (whole) nextDocument(pass);
+  }
+}
+
+/** The entry as the queue takes it, null where its address cannot be an article's. */
+function foundUrl({ url: written, title, at }: FeedEntry): FoundUrl | null {
+  const url = webAddress(written);
+  return url === null ? null : { url, title, published_at: at };
+}
+
+/** A date as conditional requests have it, an hour early: the site's clock may be slow. */
+function httpDate(iso: string | null): string | null {
+  return iso === null ? null : new Date(Date.parse(iso) - 3_600_000).toUTCString();
+}

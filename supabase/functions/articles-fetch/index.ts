@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { fetchStage } from './handler.ts';
+
+serveStage(fetchStage);

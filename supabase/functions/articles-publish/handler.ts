@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { publicationOf, publishable } from '../_articles/publication.ts';
+import { siteHookSettings } from '../_articles/site-hook.ts';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
+import { articles } from '../_pipelines/articles.ts';
+import { publishResult } from '../_pipelines/articles-results.ts';
+
+const input = z.object({ entity: publishable });
+
+/** Shows an approved article on the site: the stage’s apply function writes its publication. */
+export function publish({ entity }: z.output<typeof input>, { env }: HandlerContext) {
+  return publicationOf(entity, env);
+}
+
+export const publishStage = defineStage({
+  pipeline: articles,
+  stage: 'publish',
+  input,
+  output: publishResult,
+  handler: publish,
+  settings: [siteHookSettings],
+});

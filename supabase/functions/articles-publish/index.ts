@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { publishStage } from './handler.ts';
+
+serveStage(publishStage);

@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { republishStage } from './handler.ts';
+
+serveStage(republishStage);

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { articleQuestion, articleText } from '../_articles/article-question.ts';
+import { readTags, type Tag } from '../_articles/sorting-rows.ts';
+import { defineStage, type FinishContext, type HandlerContext, RetriableError, Waiting } from '../_millrace/mod.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
+import { quote } from '../_millrace/model/prompt.ts';
+import { articles } from '../_pipelines/articles.ts';
+import { type TagResult, tagResult } from '../_pipelines/articles-results.ts';
+import { prompt } from './prompt.ts';
+
+const mostTags = 5;
+const longestList = 24_000;
+
+const input = z.object({ entity: articleText });
+const answer = z.object({
+  tags: z
+    .array(z.string())
+    .min(1)
+    .max(mostTags)
+    .describe('The tags that say what the article is about, the best first'),
+});
+
+/** Chooses an article's tags from the rows of `tag`. Throws a StageError. */
+export async function chooseTags(
+  { entity }: z.output<typeof input>,
+  context: HandlerContext,
+): Promise<TagResult | Waiting> {
+  const tags = await readTags(context);
+  const lines = tags.map(({ name, description }) => (description ? `${name}: ${description}` : name));
+  const question = `${quote('tags', lines.join('\n'), longestList)}\n\n${articleQuestion(entity)}`;
+  const names = z.enum(tags.map(({ name }) => name));
+  const schema = z.object({
+    tags: z
+      .array(names)
+      .min(1)
+      .max(mostTags)
+      .describe(answer.shape.tags.description ?? ''),
+  });
+  const chosen = await askModel({ name: 'tags', schema, prompt, input: question }, context);
+  return chosen instanceof Waiting ? chosen : known(chosen.tags, tags);
+}
+
+/** The tags that a job of the model ended with. Throws a StageError. */
+export async function finishTags(job: unknown, context: FinishContext): Promise<TagResult> {
+  const { tags } = finishAnswer(answer)(job, context);
+  return known(tags, await readTags(context));
+}
+
+export const tagStage = defineStage({
+  pipeline: articles,
+  stage: 'tag',
+  input,
+  output: tagResult,
+  handler: chooseTags,
+  services: [model],
+  finish: finishTags,
+  settings: [modelSettings],
+});
+
+/** Of these the tags that there are, each once. */
+function known(chosen: readonly string[], tags: readonly Tag[]): TagResult {
+  const names = [...new Set(chosen)].filter((name) => tags.some((tag) => tag.name === name));
+  if (names.length > 0) return { tags: names };
+  throw new RetriableError('invalid_output', 'The model chose no tag that there is.');
+}

@@ -1,0 +1,236 @@
+// What one feed or sitemap gives, read as it arrives.
+import { gzipSync } from 'fflate';
+import { describe, expect, test } from 'vitest';
+import { MAX_FEED_BYTES } from '../../supabase/functions/_articles/feeds/feed-text.ts';
+import { type ReadFeed, readFeed } from '../../supabase/functions/_articles/feeds/read-feed.ts';
+
+/** Reads a feed that arrives in pieces of `size` bytes. */
+async function read(content: string | Uint8Array, { type = '', size = 7, skipped = 0, most = 1000 } = {}) {
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+  let at = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(pieces) {
+      if (at >= bytes.length) return pieces.close();
+      pieces.enqueue(bytes.subarray(at, at + size));
+      at += size;
+    },
+  });
+  const feed = { url: 'https://site.test/feeds/all.xml', etag: null, lastModified: null, contentType: type, body };
+  return readFeed(feed, skipped, most);
+}
+
+/** The links of what was read. */
+const links = ({ entries }: ReadFeed) => entries.map(({ url }) => url.replace('https://site.test', ''));
+
+const rss = (items: string, head = '') => `<?xml version="1.0"?>
+  <rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>All</title><link>https://site.test/</link>
+  <image><title>Logo</title><link>https://site.test/logo</link></image>${head}${items}</channel></rss>`;
+const item = (path: string, more = '') =>
+  `<item><title>About ${path}</title><link>https://site.test/${path}</link>${more}</item>`;
+
+describe('each kind is known by its outermost element, and gives links, titles and dates', () => {
+  test('RSS 2', async () => {
+    const feed = await read(
+      rss(`${item('a', '<pubDate>Tue, 03 Mar 2026 08:00:00 +0100</pubDate><media:title xmlns:media="m">No</media:title>')}
+        <item><title><![CDATA[Nuts & bolts <b>now</b>]]></title><guid>https://site.test/b</guid></item>
+        <item><title>c &amp; d</title><link/><atom:link href="/c"/><atom:link rel="replies" href="/no"/></item>`),
+    );
+    expect(feed).toEqual({
+      kind: 'rss',
+      whole: true,
+      problem: null,
+      entries: [
+        { url: 'https://site.test/a', title: 'About a', at: '2026-03-03T07:00:00.000Z' },
+        { url: 'https://site.test/b', title: 'Nuts & bolts <b>now</b>', at: null },
+        { url: 'https://site.test/c', title: 'c & d', at: null },
+      ],
+    });
+  });
+
+  test('RDF, whose items stand beside their channel', async () => {
+    const feed =
+      await read(`<rdf:RDF xmlns:rdf="r" xmlns="http://purl.org/rss/1.0/" xmlns:dc="d"><channel><link>https://site.test/</link>
+      <items><rdf:Seq><rdf:li resource="https://site.test/a"/></rdf:Seq></items></channel>
+      <item rdf:about="https://site.test/a"><title>A</title><link>https://site.test/a</link><dc:date>2026-03-03</dc:date></item></rdf:RDF>`);
+    expect(feed).toMatchObject({ kind: 'rdf', problem: null });
+    expect(feed.entries).toEqual([{ url: 'https://site.test/a', title: 'A', at: '2026-03-03T00:00:00.000Z' }]);
+  });
+
+  test.each(['', 'a:'])('Atom with the prefix "%s", its links relative to xml:base', async (p) => {
+    const feed =
+      await read(`<${p}feed xmlns:a="http://www.w3.org/2005/Atom" xml:base="/news/"><${p}title>All</${p}title>
+      <${p}link href="https://site.test/"/><${p}entry><${p}title type="html">One</${p}title>
+      <${p}link rel="edit" href="edit"/><${p}link rel="alternate" type="text/html" href="one"/>
+      <${p}source><${p}title>Other</${p}title></${p}source><${p}published>2026-03-03T08:00:00Z</${p}published>
+      <${p}updated>2026-03-09T08:00:00Z</${p}updated></${p}entry></${p}feed>`);
+    expect(feed).toMatchObject({ kind: 'atom', problem: null });
+    expect(feed.entries).toEqual([{ url: 'https://site.test/news/one', title: 'One', at: '2026-03-03T08:00:00.000Z' }]);
+  });
+
+  test('a sitemap, with news and images', async () => {
+    const feed =
+      await read(`<urlset xmlns="s" xmlns:image="i" xmlns:news="n"><url><image:image><image:loc>https://site.test/a.jpg</image:loc>
+      </image:image><loc> https://site.test/a?x=1&amp;y=2 </loc><news:news><news:publication_date>2026-03-03</news:publication_date>
+      <news:title>A</news:title></news:news></url><url><loc>https://site.test/b</loc><lastmod>2026-02-01</lastmod></url></urlset>`);
+    expect(feed).toMatchObject({ kind: 'sitemap', problem: null });
+    expect(feed.entries).toEqual([
+      { url: 'https://site.test/a?x=1&y=2', title: 'A', at: '2026-03-03T00:00:00.000Z' },
+      { url: 'https://site.test/b', title: null, at: '2026-02-01T00:00:00.000Z' },
+    ]);
+  });
+
+  test('an index of sitemaps', async () => {
+    const feed = await read(
+      '<sitemapindex><sitemap><loc>https://site.test/1.xml.gz</loc></sitemap><sitemap><loc>/2.xml</loc></sitemap></sitemapindex>',
+    );
+    expect(feed.kind).toBe('sitemap_index');
+    expect(links(feed)).toEqual(['/1.xml.gz', '/2.xml']);
+  });
+});
+
+describe('what is packed or encoded is read as what it is', () => {
+  test('gzip, by its first bytes and not by its name', async () => {
+    const packed = gzipSync(new TextEncoder().encode(rss(item('a') + item('b'))));
+    expect(links(await read(packed))).toEqual(['/a', '/b']);
+  });
+
+  test('gzip that is damaged', async () => {
+    const packed = gzipSync(new TextEncoder().encode(rss(item('a').repeat(50))));
+    packed.fill(0xff, 20, 60);
+    await expect(read(packed)).rejects.toMatchObject({
+      code: 'damaged_feed',
+      permanent: true,
+      message: expect.stringContaining('cannot be unpacked'),
+    });
+  });
+
+  const title = '<item><title>Mölln</title><link>https://site.test/a</link></item>';
+  test.each([
+    ['its declaration', Buffer.from(rss(title).replace('"1.0"', '"1.0" encoding="ISO-8859-1"'), 'latin1'), ''],
+    ['its header', Buffer.from(rss(title), 'latin1'), 'text/xml; charset=iso-8859-1'],
+    ['its byte order mark', Buffer.from(`\ufeff${rss(title)}`, 'utf16le'), 'text/xml; charset=utf-8'],
+    ['nothing but UTF-8', Buffer.from(rss(title)), 'text/xml; charset=nonsense'],
+  ])('text, by %s', async (_, bytes, type) => {
+    expect((await read(new Uint8Array(bytes), { type })).entries[0]?.title).toBe('Mölln');
+  });
+});
+
+describe('what is no feed is refused with what to do', () => {
+  test.each([
+    [
+      'a web page',
+      '<!doctype html><html><head><meta charset="utf-8"><title>Home</title></head><body><p>Hi</body>',
+      /a web page, no feed .* enter the feed’s own address/,
+    ],
+    [
+      'a page that names its feed',
+      '<html><head><link rel="alternate" type="application/rss+xml" href="/rss.xml"></head>',
+      /The page names its feed: enter https:\/\/site\.test\/rss\.xml\./,
+    ],
+    ['another kind of XML', '<opml version="2.0"><body/></opml>', /<opml>, no feed/],
+    ['JSON', '{"version": "https://jsonfeed.org/version/1.1", "items": []}', /no XML, no feed/],
+    ['nothing', '', /nothing, no feed/],
+  ])('%s', async (_, content, message) => {
+    await expect(read(content)).rejects.toMatchObject({
+      code: 'no_feed',
+      permanent: true,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('a web page as large as a site likes, of which little is read', async () => {
+    let pulled = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(pieces) {
+        pulled++;
+        pieces.enqueue(
+          new TextEncoder().encode(pulled === 1 ? '<html><head></head><body>' : '<p>And on. '.repeat(500)),
+        );
+      },
+    });
+    const feed = { url: 'https://site.test/', etag: null, lastModified: null, contentType: 'text/html', body };
+    await expect(readFeed(feed, 0, 10)).rejects.toMatchObject({ code: 'no_feed' });
+    expect(pulled).toBeLessThan(5);
+  });
+
+  test.each([
+    ['as it is', (text: Uint8Array) => text],
+    ['packed into little', (text: Uint8Array) => gzipSync(text)],
+  ])('a feed of 20 MB, %s', async (_, packed) => {
+    const text = new TextEncoder().encode(
+      rss(`<item><description>${'x'.repeat(MAX_FEED_BYTES + 5_000_000)}</description></item>`),
+    );
+    await expect(read(packed(text), { size: 65_536 })).rejects.toMatchObject({
+      code: 'feed_too_large',
+      permanent: true,
+      message: expect.stringMatching(/more than the 15 MB .* enter a smaller one/),
+    });
+  });
+
+  test('elements in one another without end', async () => {
+    await expect(read(rss(`<item>${'<a>'.repeat(200)}`), { size: 4096 })).rejects.toMatchObject({
+      code: 'damaged_feed',
+    });
+  });
+
+  test('items none of which has a link', async () => {
+    const unlinked =
+      '<item><title>T</title><guid isPermaLink="false">https://site.test/7</guid></item><item><link>mailto:a@b.test</link></item>';
+    await expect(read(rss(unlinked))).rejects.toMatchObject({
+      code: 'no_links',
+      message: expect.stringContaining('None of its 2 items'),
+    });
+  });
+});
+
+describe('what can be used is used, and its fault is told', () => {
+  test('some items without a link', async () => {
+    const feed = await read(rss(`${item('a')}<item><title>No link</title></item>${item('b')}`));
+    expect(links(feed)).toEqual(['/a', '/b']);
+    expect(feed.problem).toMatchObject({ code: 'no_links', message: '1 of its 3 items has no link and was left out.' });
+  });
+
+  test('a feed that breaks off in the midst of a link', async () => {
+    const whole = rss(item('a') + item('b') + item('longer-than-others'));
+    const feed = await read(whole.slice(0, whole.indexOf('than-others')));
+    expect(links(feed)).toEqual(['/a', '/b']);
+    expect(feed.problem).toMatchObject({ code: 'feed_cut_off', message: expect.stringContaining('after 2 items') });
+  });
+
+  test('a feed without an item is well', async () => {
+    expect(await read(rss(''))).toMatchObject({ kind: 'rss', entries: [], problem: null });
+  });
+});
+
+describe('a long one is read in parts', () => {
+  const many = (count: number) =>
+    `<urlset>${Array.from({ length: count }, (_, n) => `<url><loc>https://site.test/${n}</loc></url>`).join('')}</urlset>`;
+
+  test('each entry comes once, and nothing counts as cut off', async () => {
+    const parts: string[] = [];
+    for (let skipped = 0; ; skipped += 4) {
+      const feed = await read(many(10), { skipped, most: 4 });
+      expect(feed.problem).toBeNull();
+      parts.push(links(feed).join(' '));
+      if (feed.whole) break;
+    }
+    expect(parts).toEqual(['/0 /1 /2 /3', '/4 /5 /6 /7', '/8 /9']);
+  });
+
+  test('one that ends where a part ends is whole', async () => {
+    expect(await read(many(8), { skipped: 4, most: 4 })).toMatchObject({ whole: true });
+  });
+
+  test('what comes after the part is not fetched', async () => {
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      start: (pieces) => pieces.enqueue(new TextEncoder().encode(many(5000).slice(0, -9))),
+      cancel: () => {
+        cancelled = true;
+      },
+    });
+    const feed = { url: 'https://site.test/s.xml', etag: null, lastModified: null, contentType: '', body };
+    expect((await readFeed(feed, 0, 3)).entries).toHaveLength(3);
+    expect(cancelled).toBe(true);
+  });
+});
