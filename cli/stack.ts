@@ -1,6 +1,7 @@
 // npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
+import { reviewLink } from '../local/platform/review-link.ts';
 import { readSettings, settingWarnings } from '../local/platform/settings.ts';
 import { type Stack, startStack } from '../local/platform/stack.ts';
 import { startServices } from '../local/services/start-services.ts';
@@ -56,7 +57,7 @@ process.on('SIGHUP', end);
 // The process that started this has died.
 process.on('disconnect', end);
 
-function printAddresses(ready: Stack, seconds: string): void {
+function printAddresses(ready: Stack, seconds: string, reviewPage: string): void {
   const rows = {
     API: ready.apiUrl,
     Functions: ready.functionsUrl,
@@ -70,6 +71,7 @@ function printAddresses(ready: Stack, seconds: string): void {
     'service_role key': ready.serviceRoleKey,
     'anon key': ready.anonKey,
     'Data folder': ready.dataDir,
+    'Review page': reviewPage,
   };
   console.log(pc.green(`ready in ${seconds} s`));
   for (const [name, value] of Object.entries(rows)) console.log(`  ${pc.bold(name.padEnd(17))} ${value}`);
@@ -99,7 +101,8 @@ try {
     const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
     console.log(JSON.stringify({ ...addresses, scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir }));
   } else {
-    printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    printAddresses(ready, seconds, await reviewLink(ready, 'curator'));
   }
 } catch (error) {
   // Ctrl-C while starting ends the programs that prepare the database too: no failure worth telling.
