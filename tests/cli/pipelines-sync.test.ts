@@ -31,7 +31,7 @@ const run = (cwd: string, ...args: string[]) => runNode(['--import', 'tsx', 'cli
 let calls = 0;
 
 /** Does what the command does to the copy, without starting it. */
-async function sync(...args: '--check'[]): Promise<Ended> {
+async function sync(...args: string[]): Promise<Ended> {
   // A process loads a file once, so that each call finds the pipelines in files of their own.
   const seen = path.join(copy, `seen-${calls++}`);
   fs.mkdirSync(path.join(seen, 'functions'), { recursive: true });
