@@ -56,8 +56,11 @@ export const articles = definePipeline({
       ...ownWork,
       kind: 'external',
       function: 'articles-fetch',
-      batchSize: 10,
+      batchSize: 5,
       maxWorkers: 2,
+      // PDFs of one batch are read one after the other.
+      leaseSeconds: 90,
+      timeoutSeconds: 60,
       apply: 'public.articles_apply_fetch',
       completion,
       // What one scraper has in work and next in line; more would only wait there.
