@@ -11,7 +11,7 @@ const listed = 'id,title,url,status_code,status_changed_at,entry_type,score';
 const $ = (id) => document.getElementById(id);
 
 /** What the page knows: who is signed in, the codes by number, the list that is shown and the article that is open. */
-const state = { session: null, codes: new Map(), listCode: 300, shown: [], open: null, draft: null };
+const state = { session: null, codes: new Map(), counts: new Map(), listCode: 300, shown: [], open: null, draft: null };
 
 // ---- Speaking to the project --------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ async function begin(session) {
 
 function signOut(message) {
   sessionStorage.removeItem(kept);
-  Object.assign(state, { session: null, open: null, shown: [] });
+  Object.assign(state, { session: null, open: null, shown: [], counts: new Map() });
   $('who').hidden = true;
   $('work').hidden = true;
   $('article').replaceChildren();
@@ -209,26 +209,36 @@ function showSignIn() {
 
 // ---- The list -----------------------------------------------------------------------------------------------------------
 
-async function showCodes() {
-  const counts = await rows('article_backlog', { select: 'code,articles,oldest_since' });
-  const found = new Map(counts.map((row) => [row.code, row]));
+/** Asks how many articles stand at each code. It reads the whole table, so only a list that is opened asks. */
+async function fetchCounts() {
+  const found = await rows('article_backlog', { select: 'code,articles' });
+  state.counts = new Map(found.map(({ code, articles }) => [code, articles]));
+}
+
+/** Keeps the counts after an article has moved. */
+function countMove(from, to) {
+  if (from === to) return;
+  state.counts.set(from, Math.max(0, (state.counts.get(from) ?? 0) - 1));
+  state.counts.set(to, (state.counts.get(to) ?? 0) + 1);
+  drawCodes();
+}
+
+function drawCodes() {
   const current = state.open ? undefined : state.listCode;
-  $('codes').replaceChildren(
-    ...[...state.codes.values()]
-      .filter(({ code }) => found.has(code) || code === state.listCode || (code >= 300 && code % 10 === 0))
-      .map(({ code, description }) => {
-        const count = found.get(code)?.articles ?? 0;
-        const link = make(
-          'a',
-          { href: `#/${code}`, title: description ?? '' },
-          make('span', {}, codeName(code)),
-          `${count}`,
-        );
-        if (count === 0) link.className = 'none';
-        if (code === current) link.setAttribute('aria-current', 'page');
-        return make('li', {}, link);
-      }),
-  );
+  const isShown = ({ code }) => state.counts.get(code) || code === state.listCode || (code >= 300 && code % 10 === 0);
+  const links = [...state.codes.values()].filter(isShown).map(({ code, description }) => {
+    const count = state.counts.get(code) ?? 0;
+    const link = make(
+      'a',
+      { href: `#/${code}`, title: description ?? '' },
+      make('span', {}, codeName(code)),
+      ` ${count}`,
+    );
+    if (count === 0) link.className = 'none';
+    if (code === current) link.setAttribute('aria-current', 'page');
+    return make('li', {}, link);
+  });
+  $('codes').replaceChildren(...links);
 }
 
 async function fetchList(offset = 0) {
@@ -248,7 +258,8 @@ async function showList() {
   state.open = null;
   $('article').hidden = true;
   $('list').hidden = false;
-  await Promise.all([fetchList(), showCodes()]);
+  await Promise.all([fetchList(), fetchCounts()]);
+  drawCodes();
   drawList();
   document.title = `${codeName(state.listCode)} · Article review`;
 }
@@ -343,7 +354,8 @@ async function showArticle(id) {
   $('list').hidden = true;
   $('article').hidden = false;
   draw(article);
-  await showCodes();
+  if (state.counts.size === 0) await fetchCounts();
+  drawCodes();
 }
 
 /** Draws the open article as it is now. */
@@ -529,7 +541,7 @@ async function put(changes) {
   }
   state.draft = null;
   draw(article);
-  await showCodes();
+  countMove(seen.status_code, article.status_code);
   return true;
 }
 
@@ -544,6 +556,7 @@ function tellConflict(seen, article) {
     : 'Somebody else has saved another text meanwhile.';
   const unsaved = state.draft && state.draft.id === article.id;
   draw(article);
+  countMove(seen.status_code, article.status_code);
   complain(
     new Refusal(409, {
       message,
@@ -611,7 +624,7 @@ async function look() {
       ? 'Somebody else has saved another text.'
       : `${person(last?.changed_by)}: the article is ${codeName(article.status_code)} now.`,
   );
-  await showCodes();
+  countMove(seen.status_code, article.status_code);
 }
 
 // ---- The way through the page -------------------------------------------------------------------------------------------

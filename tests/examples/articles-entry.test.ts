@@ -2,6 +2,7 @@
 import { describe, expect } from 'vitest';
 import { complete, test } from '../support/articles.ts';
 import type { Row } from '../support/engine.ts';
+import { untilBlocked } from '../support/sessions.ts';
 
 const url = 'https://looms.test/news/1';
 const content = 'A loom is a device that weaves cloth from yarn, and this is a long text about it.';
@@ -116,6 +117,7 @@ test('of two sessions that insert one URL, the second waits and becomes the dupl
   await engine.sql.query('begin');
   const first = await articles.insert({ url });
   const second = articles.insert({ url }, other);
+  await untilBlocked(engine, other);
   await engine.sql.query('commit');
   expect(await second).toMatchObject({ status_code: 520, duplicate_of: first.id });
 });
@@ -152,6 +154,7 @@ describe('articles that turn out alike when they are fetched', () => {
     await other.query(...fetched(two, 'https://looms.test/1', ''));
     expect(await engine.rows(claim, [[one]])).toEqual([{ id: one }]);
     const late = other.query(claim, [[two]]);
+    await untilBlocked(engine, other);
     await engine.sql.query('commit');
     expect((await late).rows).toEqual([]);
     await other.query('commit');

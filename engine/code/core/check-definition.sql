@@ -237,8 +237,8 @@ begin
     raise exception 'entity.table is %, which is no table', v_entity -> 'table'
       using errcode = 'MR001',
         hint = 'Create the table in an earlier migration and name it with its schema.';
-  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' <> 'columns' then
-    raise exception 'entity.startable_by belongs to the projection columns, this is %',
+  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' = 'none' then
+    raise exception 'entity.startable_by belongs to the projections columns and status, this is %',
       v_entity -> 'projection'
       using errcode = 'MR001',
         hint = 'Without columns there are no statuses to write: leave startable_by out.';
@@ -276,6 +276,7 @@ begin
   perform millrace.check_shape(p_definition);
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
+  perform millrace.check_due(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
@@ -293,6 +294,7 @@ begin
     perform millrace.check_stage(v_stage, v_names, v_definition);
   end loop;
   perform millrace.order_stages(v_definition -> 'stages');
+  perform millrace.check_status(v_definition);
   return v_definition;
 end
 $$;

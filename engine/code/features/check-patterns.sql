@@ -116,8 +116,9 @@ as $$
     from millrace.stages t
     join millrace.pipelines p on p.id = t.pipeline_id
     where p.name = p_definition ->> 'pipeline') s
-  where p_definition #>> '{entity,projection}' = 'columns'
-    and p_column = any (millrace.stage_columns(s.name))
+  where (p_definition #>> '{entity,projection}' = 'columns'
+      and p_column = any (millrace.stage_columns(s.name)))
+    or p_column = any (millrace.status_columns(p_definition #> '{entity,status}'))
   limit 1
 $$;
 
@@ -183,7 +184,10 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_beside text := (select k from unnest(array['when', 'given']) k where p_stage ? k limit 1);
+  v_beside text := case
+    when p_stage ? 'when' then 'when'
+    when p_stage ? 'given' then 'given'
+  end;
 begin
   if p_stage -> 'on_demand' is distinct from 'true' then
     return;
