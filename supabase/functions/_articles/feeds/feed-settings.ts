@@ -1,10 +1,23 @@
+import { z } from 'zod';
 import { wholeNumber } from '../../_millrace/mod.ts';
-import { webAccessSettings } from '../web-access.ts';
+import { parseHosts } from '../../_services/public-hosts.ts';
 
 const most = 1000;
 
 /** What polls of feeds and sitemaps need to know. */
-export const feedSettings = webAccessSettings.extend({
+export const feedSettings = z.object({
+  FEED_ALLOW_HOSTS: z
+    .string()
+    .default('')
+    .transform((text, context) => {
+      try {
+        return parseHosts(text);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message });
+        return z.NEVER;
+      }
+    })
+    .describe('list hosts or host:port by commas, or remove it'),
   SOURCE_NEW_URLS: wholeNumber(1, most)
     .default(500)
     .describe(`set how many new addresses one poll takes, at most ${most}, or remove it`),
