@@ -13,6 +13,7 @@
 --   leads__started(stage, now, ids)          shows a claim
 --   leads__apply_outcomes(stage, changes)    shows a transition
 --   leads__queued(stage, dependents, ids)    shows starting over
+--   leads__since()                           when a status began, where there is a history
 --   leads__quota_keys(ids)                   whose quota runs count against, where there is one
 
 -- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
@@ -30,9 +31,11 @@ begin
     join pg_proc f on f.oid = t.tgfoid
     where f.pronamespace = 'millrace'::regnamespace
       and f.proname = any (array[p_pipeline.name || '__intake',
-        p_pipeline.name || '__deleted', p_pipeline.name || '__key'])
+        p_pipeline.name || '__deleted', p_pipeline.name || '__key',
+        p_pipeline.name || '__since'])
       and (t.tgrelid <> p_pipeline.entity_table
-        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake')
+        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake'
+        or p_pipeline.projection <> 'status' and f.proname = p_pipeline.name || '__since')
   loop
     execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
   end loop;
@@ -134,7 +137,7 @@ begin
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
-  where p.projection = 'columns';
+  where p.projection <> 'none';
   perform millrace.write_project_entities(v_ids, v_names);
 end
 $write$;
@@ -213,12 +216,16 @@ begin
   perform millrace.write_rows(v_pipeline, v_key_type, array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
-    where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'));
+    where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'
+    union all
+    select unnest(millrace.status_columns(v_pipeline.status))));
   perform millrace.write_metadata(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);
     perform millrace.write_intake(v_pipeline, v_key_type);
+  elsif v_pipeline.projection = 'status' then
+    perform millrace.write_status(v_pipeline, v_key_type);
   end if;
   perform millrace.write_dispatch();
   perform millrace.attach_groups(v_pipeline, v_key_type);

@@ -237,8 +237,8 @@ begin
     raise exception 'entity.table is %, which is no table', v_entity -> 'table'
       using errcode = 'MR001',
         hint = 'Create the table in an earlier migration and name it with its schema.';
-  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' <> 'columns' then
-    raise exception 'entity.startable_by belongs to the projection columns, this is %',
+  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' = 'none' then
+    raise exception 'entity.startable_by belongs to the projections columns and status, this is %',
       v_entity -> 'projection'
       using errcode = 'MR001',
         hint = 'Without columns there are no statuses to write: leave startable_by out.';
@@ -293,6 +293,7 @@ begin
     perform millrace.check_stage(v_stage, v_names, v_definition);
   end loop;
   perform millrace.order_stages(v_definition -> 'stages');
+  perform millrace.check_status(v_definition);
   return v_definition;
 end
 $$;

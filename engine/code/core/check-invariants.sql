@@ -195,6 +195,8 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
+  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
 $$;
 comment on function millrace.check_invariants() is

@@ -321,6 +321,7 @@ begin
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
+  perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);

@@ -14,19 +14,87 @@ as $$
   "entity":{
    "type":"object",
    "properties":{
-    "table":{
-     "type":"string",
-     "pattern":"^([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")\\.([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")$",
-     "wanted":"schema.table",
-     "remedy":"Create the table in an earlier migration and name it with its schema."
-    },
+    "table":{"$ref":"#/$defs/table"},
     "key":{"default":"id","type":"string","minLength":1,"wanted":"the name of a column"},
     "projection":{
      "default":"columns",
      "type":"string",
-     "enum":["columns","none"],
-     "wanted":"columns or none",
-     "remedy":"columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone."
+     "enum":["columns","status","none"],
+     "wanted":"columns, status or none",
+     "remedy":"columns keeps seven columns a stage on the entity, status shows the run in one column, none keeps its state in the engine alone."
+    },
+    "status":{
+     "type":"object",
+     "properties":{
+      "column":{
+       "type":"string",
+       "minLength":1,
+       "wanted":"a column of the entity's table",
+       "remedy":"Name the column of type smallint or text."
+      },
+      "values":{
+       "type":"object",
+       "additionalProperties":{
+        "type":"object",
+        "additionalProperties":{
+         "minItems":1,
+         "maxItems":2,
+         "type":"array",
+         "items":{"type":"string"},
+         "wanted":"a list of name and description",
+         "remedy":"For a column of texts the value is the name."
+        }
+       }
+      },
+      "layers":{
+       "default":{},
+       "type":"object",
+       "additionalProperties":{
+        "type":"object",
+        "properties":{
+         "stages":{"minItems":1,"type":"array","items":{"$ref":"#/$defs/pipeline"}},
+         "enter":{"$ref":"#/$defs/enter"},
+         "leave":{"$ref":"#/$defs/enter"}
+        },
+        "required":["stages"],
+        "additionalProperties":false
+       }
+      },
+      "failed":{"$ref":"#/$defs/enter"},
+      "ends":{"$ref":"#/$defs/ends","default":{}},
+      "shared":{"$ref":"#/$defs/shared","default":[]},
+      "closed":{"$ref":"#/$defs/shared","default":[]},
+      "moves":{"$ref":"#/$defs/moves","default":[]},
+      "drawn":{
+       "default":[],
+       "type":"array",
+       "items":{"minItems":2,"type":"array","items":{"$ref":"#/$defs/enter"}}
+      },
+      "lookup":{"$ref":"#/$defs/table"},
+      "history":{
+       "type":"object",
+       "properties":{
+        "table":{"$ref":"#/$defs/table"},
+        "key":{"type":"string","minLength":1,"wanted":"a column of the history"},
+        "since":{
+         "type":"string",
+         "minLength":1,
+         "wanted":"a column of the entity's table",
+         "remedy":"Add a column of type timestamptz and name it."
+        },
+        "changes":{"$ref":"#/$defs/changes"}
+       },
+       "required":["table","key","since"],
+       "additionalProperties":false,
+       "wanted":"an object of table, key and since"
+      },
+      "attempts":{"$ref":"#/$defs/changes"},
+      "retry_at":{"$ref":"#/$defs/changes"},
+      "error":{"$ref":"#/$defs/changes"}
+     },
+     "required":["column","values","failed"],
+     "additionalProperties":false,
+     "wanted":"an object of column, values and failed"
     },
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
@@ -127,6 +195,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "shows":{"$ref":"#/$defs/shows"},
        "completion":{
         "type":"object",
         "properties":{
@@ -144,7 +213,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -170,6 +239,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "shows":{"$ref":"#/$defs/shows"},
        "agent":{
         "type":"object",
         "properties":{
@@ -183,7 +253,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -209,6 +279,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "shows":{"$ref":"#/$defs/shows"},
        "child":{
         "type":"object",
         "properties":{
@@ -260,7 +331,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -287,9 +358,36 @@ as $$
         },
         "additionalProperties":false
        },
+       "shows":{
+        "type":"object",
+        "properties":{
+         "asked":{"$ref":"#/$defs/enter"},
+         "steps":{"$ref":"#/$defs/shared","default":[]},
+         "step_moves":{"$ref":"#/$defs/moves","default":[]},
+         "answers":{
+          "default":{},
+          "type":"object",
+          "additionalProperties":{
+           "type":"object",
+           "properties":{
+            "from":{"minItems":1,"type":"array","items":{"$ref":"#/$defs/enter"}},
+            "decision":{"type":"object","additionalProperties":{},"wanted":"an object"}
+           },
+           "required":["from","decision"],
+           "additionalProperties":false
+          }
+         },
+         "discard":{"default":false,"type":"boolean","wanted":"true or false"},
+         "completed":{"$ref":"#/$defs/enter"},
+         "failed":{"$ref":"#/$defs/ends","default":{}}
+        },
+        "required":["asked"],
+        "additionalProperties":false,
+        "wanted":"an object of asked and answers"
+       },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -315,9 +413,10 @@ as $$
         "additionalProperties":false,
         "wanted":"an object with the name of a pipeline"
        },
+       "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -335,6 +434,35 @@ as $$
    "pattern":"^[a-z][a-z0-9_]{0,40}$",
    "wanted":"a lower-case name of letters, digits and _",
    "remedy":"Use letters, digits and underscores, beginning with a letter, at most 41."
+  },
+  "table":{
+   "type":"string",
+   "pattern":"^([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")\\.([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")$",
+   "wanted":"schema.table",
+   "remedy":"Create the table in an earlier migration and name it with its schema."
+  },
+  "enter":{
+   "type":["string","integer"],
+   "wanted":"a value of the status column",
+   "remedy":"Write the code, or the word, that the column shows."
+  },
+  "ends":{"type":"object","additionalProperties":{"$ref":"#/$defs/enter"}},
+  "shared":{"type":"array","items":{"$ref":"#/$defs/enter"}},
+  "moves":{
+   "type":"array",
+   "items":{
+    "minItems":2,
+    "maxItems":2,
+    "type":"array",
+    "items":{"$ref":"#/$defs/enter"},
+    "wanted":"a list of two values: from and to"
+   }
+  },
+  "changes":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a column of the entity's table",
+   "remedy":"Name the column, or leave it out."
   },
   "function":{
    "type":"string",
@@ -520,6 +648,19 @@ as $$
    "minProperties":1,
    "maxProperties":5
   },
+  "shows":{
+   "type":"object",
+   "properties":{
+    "queued":{"$ref":"#/$defs/enter"},
+    "backoff":{"$ref":"#/$defs/enter"},
+    "started":{"$ref":"#/$defs/enter"},
+    "completed":{"$ref":"#/$defs/enter"},
+    "failed":{"$ref":"#/$defs/ends","default":{}}
+   },
+   "required":["queued","started","completed"],
+   "additionalProperties":false,
+   "wanted":"an object of queued, started and completed"
+  },
   "on_failure":{
    "type":"string",
    "enum":["fail_run","continue"],
@@ -532,7 +673,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends":{
+  "ends_19":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",

@@ -18,6 +18,7 @@ begin
   leases := millrace.sweep_leases(p_pipeline_id, 5000);
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
+  perform millrace.show_due(p_pipeline_id, 5000);
   woken := millrace.wake(array(
     select s.id
     from millrace.stages s

@@ -275,6 +275,10 @@ begin
   end loop;
   v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
   perform millrace.finish_runs(p_stage_id, v_runs);
+  perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
+  from millrace.runs r
+  where r.id = any (v_runs) and r.status = 'completed'
+  group by r.pipeline_id;
   return v_wake;
 end
 $$;

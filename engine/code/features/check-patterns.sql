@@ -116,8 +116,9 @@ as $$
     from millrace.stages t
     join millrace.pipelines p on p.id = t.pipeline_id
     where p.name = p_definition ->> 'pipeline') s
-  where p_definition #>> '{entity,projection}' = 'columns'
-    and p_column = any (millrace.stage_columns(s.name))
+  where (p_definition #>> '{entity,projection}' = 'columns'
+      and p_column = any (millrace.stage_columns(s.name)))
+    or p_column = any (millrace.status_columns(p_definition #> '{entity,status}'))
   limit 1
 $$;
 

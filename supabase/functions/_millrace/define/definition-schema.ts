@@ -175,6 +175,48 @@ const limits = sized(
   'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.',
 );
 
+/** A value of the status column: a text, or a number for a column of codes. */
+const value = z
+  .union([z.string(), z.int()])
+  .meta(says('a value of the status column', 'Write the code, or the word, that the column shows.'));
+const pair = z.array(value).min(2).max(2).meta(says('a list of two values: from and to'));
+/** What the status column shows of a stage that works. */
+const shows = z
+  .strictObject({
+    queued: value,
+    /** While a retry is not due yet; left out, it is shown as queued. */
+    backoff: value.optional(),
+    started: value,
+    completed: value,
+    /** By the error's code; the others are shown as `entity.status.failed`. */
+    failed: z.record(z.string(), value).default({}),
+  })
+  .meta(says('an object of queued, started and completed'));
+/** What the status column shows of a stage that waits for a person. */
+const showsManual = z
+  .strictObject({
+    asked: value,
+    /** Values that a person may write between question and answer. */
+    steps: z.array(value).default([]),
+    stepMoves: z.array(pair).default([]),
+    /** What writing a value answers; `from` names the values at which it may be written. */
+    answers: z
+      .record(
+        z.string(),
+        z.strictObject({
+          from: z.array(value).min(1),
+          decision: z.record(z.string(), z.unknown()).meta(says('an object')),
+        }),
+      )
+      .default({}),
+    /** Whether the question may be taken back by writing the value that the row had before. */
+    discard: flag.default(false),
+    /** For a result that is none of the answers. */
+    completed: value.optional(),
+    failed: z.record(z.string(), value).default({}),
+  })
+  .meta(says('an object of asked and answers'));
+
 /** What every stage says that an Edge Function runs. */
 const worked = {
   /** The Edge Function that runs the stage. */
@@ -191,6 +233,7 @@ const worked = {
   timeoutSeconds: number(1, 190).default(30),
   retry: retry.prefault({}),
   limits: limits.optional(),
+  shows: shows.optional(),
 };
 
 const fanIn = z
@@ -274,12 +317,14 @@ const manualStage = z.strictObject({
       deadlineSeconds: number(1, year).optional(),
     })
     .optional(),
+  shows: showsManual.optional(),
   ...ending,
 });
 const pipelineStage = z.strictObject({
   kind: z.literal('pipeline'),
   ...graph,
   child: z.strictObject({ pipeline: name }).meta(child),
+  shows: shows.optional(),
   ...ending,
 });
 
@@ -298,14 +343,72 @@ export const stageSchema = z
     ),
   });
 
+const layer = z.strictObject({
+  /** Stages that stand together in the chain. */
+  stages: z.array(name).min(1),
+  /** A value that rows pass on entering; a row may wait there until somebody begins it. */
+  enter: value.optional(),
+  /** A value that rows pass when they go on from the layer. */
+  leave: value.optional(),
+});
+const changes = 'Name the column, or leave it out.';
+const history = z
+  .strictObject({
+    table,
+    /** The column that names the entity. */
+    key: filled('a column of the history'),
+    /** A timestamptz column of the entity, in which the engine keeps when the present value began. */
+    since: column('Add a column of type timestamptz and name it.'),
+    /** A jsonb column of the entity, which goes into the history of the next value that a person writes. */
+    changes: column(changes).optional(),
+  })
+  .meta(says('an object of table, key and since'));
+/** One column of the entity that shows where its run stands, and by which people act. */
+const status = z
+  .strictObject({
+    column: column('Name the column of type smallint or text.'),
+    /** By category and value: name and description. */
+    values: z.record(
+      z.string(),
+      z.record(
+        z.string(),
+        z
+          .array(z.string())
+          .min(1)
+          .max(2)
+          .meta(says('a list of name and description', 'For a column of texts the value is the name.')),
+      ),
+    ),
+    layers: z.record(name, layer).default({}),
+    /** Shown for a failure for good whose code no stage names, and for a cancelled run. */
+    failed: value,
+    /** By the names under which stages end runs. */
+    ends: z.record(name, value).default({}),
+    /** Values that two places may show. */
+    shared: z.array(value).default([]),
+    /** Values at which no other stage is started over, but by `moves`. */
+    closed: z.array(value).default([]),
+    /** What people may write beyond what follows from the stages. */
+    moves: z.array(pair).default([]),
+    /** Chains of values that a diagram draws. */
+    drawn: z.array(z.array(value).min(2)).default([]),
+    lookup: table.optional(),
+    history: history.optional(),
+    attempts: column(changes).optional(),
+    retryAt: column(changes).optional(),
+    error: column(changes).optional(),
+  })
+  .meta(says('an object of column, values and failed'));
+
 const entity = z
   .strictObject({
     table,
     key: filled('the name of a column').default('id'),
     projection: oneOf(
-      ['columns', 'none'],
-      "columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone.",
+      ['columns', 'status', 'none'],
+      'columns keeps seven columns a stage on the entity, status shows the run in one column, none keeps its state in the engine alone.',
     ).default('columns'),
+    status: status.optional(),
     /** A timestamptz column: once it is past, the sweep starts a run. Needs an index of yours. */
     due: filled('the name of a timestamptz column').optional(),
     /** A jsonb column, which a run copies when it starts. */
@@ -313,9 +416,13 @@ const entity = z
     /** Database roles that start stages by writing their statuses, such as authenticated. Left out, only yours do. */
     startableBy: z.array(role).min(1).optional(),
   })
-  .refine(({ projection, startableBy }) => projection === 'columns' || startableBy === undefined, {
+  .refine(({ projection, startableBy }) => projection !== 'none' || startableBy === undefined, {
     path: ['startableBy'],
-    error: 'belongs to the projection columns, since there are no statuses to write without: leave it out',
+    error: 'belongs to the projections columns and status, since there are no statuses to write without: leave it out',
+  })
+  .refine(({ projection, status: shown }) => (projection === 'status') === (shown !== undefined), {
+    path: ['status'],
+    error: 'belongs to the projection status: give it there, and only there',
   })
   .meta(says('an object with a table'));
 

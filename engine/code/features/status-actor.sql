@@ -1,0 +1,32 @@
+-- The projection `status`: who moves a row
+
+-- Names who is at hand, for the history: whom a token names, else the session's user. A name set by
+-- `set_config('millrace.actor', …)` counts for service_role and for who owns the table alone, since
+-- any session can set it. The role is read from its setting: in a function that runs as its owner,
+-- current_user is that owner.
+create or replace function millrace.actor(p_table regclass) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+  v_given text := nullif(current_setting('millrace.actor', true), '');
+  v_claims jsonb;
+begin
+  if v_given is not null and (v_role = 'service_role' or exists (
+      select
+      from pg_class c
+      where c.oid = p_table and pg_has_role(v_role, c.relowner, 'member'))) then
+    return case when v_given ~ '^[a-z]+:' then v_given else 'user:' || v_given end;
+  end if;
+  if v_role in ('authenticated', 'anon', 'service_role') then
+    begin
+      v_claims := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+    exception when invalid_text_representation then
+      null;
+    end;
+  end if;
+  return 'user:' || coalesce(nullif(v_claims #>> '{app_metadata,name}', ''),
+    nullif(v_claims ->> 'email', ''), nullif(v_claims ->> 'sub', ''), v_role);
+end
+$$;

@@ -1,0 +1,92 @@
+-- The projection `status`: what must always hold of its column and its history
+
+-- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
+-- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
+create or replace function millrace.status_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    where p.projection = 'status'
+    order by p.id
+  loop
+    return query execute format($q$
+      select 'a row shows where its run stands', r.id, null::bigint,
+        format('row %%s of %%s shows %%s, but its run is at %%s',
+          e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
+      from %1$s e
+      cross join lateral millrace.status_states($1, array[e.%2$I::text]) s
+      cross join lateral (
+        select max(o.id) as id
+        from millrace.runs o
+        where o.pipeline_id = $1 and o.entity_id = e.%2$I::text) r
+      left join millrace.stages t on t.id = s.stage_id
+      where e.%3$I::text is distinct from s.value
+        and not (s.phase in ('queued', 'started', 'asked')
+          and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
+          and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column')
+    using v_pipeline.id;
+    if v_pipeline.status ? 'history' then
+      return query select f.* from millrace.history_faults(v_pipeline) f;
+    end if;
+  end loop;
+end
+$$;
+
+-- Finds histories that are no chain of legal moves, by any version, to the value that the row has.
+create or replace function millrace.history_faults(p_pipeline millrace.pipelines)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format($q$
+    with step as (
+      select h.%3$I as key, h.id, h.from_status::text as was, h.to_status::text as now,
+        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first
+      from %2$s h
+      window w as (partition by h.%3$I order by h.id)
+    )
+    select 'a history is a chain of legal moves', null::bigint, null::bigint,
+      format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,
+        coalesce(s.was, 'nothing'), s.now,
+        case when s.was is distinct from s.before and not s.first
+          then 'was at ' || coalesce(s.before, 'nothing') else 'no such move is legal' end)
+    from step s
+    where (not s.first and s.was is distinct from s.before)
+      or (not (s.first and s.was is null) and not exists (
+        select
+        from millrace.version_moves m
+        join millrace.versions v on v.id = m.version_id
+        where v.pipeline_id = $1
+          and m.from_value is not distinct from s.was
+          and m.to_value = s.now)
+        and not exists (
+          select
+          from millrace.status_values o
+          where o.pipeline_id = $1 and o.retired and o.value in (s.was, s.now)))
+    union all
+    select 'a history ends at the value of its row', null, null,
+      format('row %%s of %%s shows %%s, but its history ends at %%s', e.%4$I, %1$L,
+        coalesce(e.%5$I::text, 'nothing'), l.now)
+    from %1$s e
+    cross join lateral (
+      select h.to_status::text as now
+      from %2$s h
+      where h.%3$I = e.%4$I
+      order by h.id desc
+      limit 1) l
+    where e.%5$I::text is distinct from l.now$q$,
+    p_pipeline.entity_table, to_regclass(p_pipeline.status #>> '{history,table}'),
+    p_pipeline.status #>> '{history,key}', p_pipeline.entity_key, p_pipeline.status ->> 'column')
+  using p_pipeline.id;
+end
+$$;

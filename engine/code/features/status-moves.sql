@@ -1,0 +1,344 @@
+-- The projection `status`: which value may follow which
+--
+-- Moves are rows, made from the definition when it is saved. Those of the engine are what
+-- status_path() says of every state that a stage can be in; those of people follow from the stages
+-- (a ready value starts its stage, or starts it over) and from what the definition lists beside.
+-- Intake, the view and check_invariants() read the same rows.
+
+-- Lists the stages of a version with what moves are made of. demanded: it is on demand, or comes
+-- after one that is. may_skip: a run may go on without it.
+create or replace function millrace.shown_stages(p_version_id int)
+returns table (
+  id int, name text, place int, shows jsonb, manual boolean, on_demand boolean,
+  demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.id, s.name, vs.position, s.shows, s.kind = 'manual', vs.on_demand,
+    vs.on_demand or exists (
+      select
+      from millrace.version_stages d
+      where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
+    vs.when_path is not null or vs.given_path is not null or vs.on_demand
+      or s.on_failure = 'continue',
+    s.on_failure = 'continue',
+    coalesce(s.shows ->> 'queued', s.shows ->> 'asked'),
+    array(select e ->> 'name' from jsonb_array_elements(vs.ends) e)
+  from millrace.version_stages vs
+  join millrace.stages s on s.id = vs.stage_id
+  where vs.version_id = p_version_id
+$$;
+
+-- Lists what a stage that is done may show; null among it where it may show nothing.
+create or replace function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_manual then array(select jsonb_object_keys(p_shows -> 'answers'))
+      || (p_shows ->> 'completed')
+    else array[p_shows ->> 'completed']
+  end
+$$;
+
+-- Lists the moves within one stage: it is claimed, tried again, done, or fails.
+create or replace function millrace.moves_within(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with target as (
+    select s.id, s.shows, w as was, t.value, t.phase
+    from millrace.shown_stages(p_version_id) s
+    join millrace.versions v on v.id = p_version_id
+    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join lateral unnest(millrace.live_values(s.shows)) w
+    cross join lateral (
+      select s.ready, 'queued'
+      where not s.manual
+      union all
+      select s.shows ->> 'backoff', 'backoff'
+      union all
+      select s.shows ->> 'started', 'started'
+      union all
+      select d, 'completed'
+      from unnest(millrace.done_values(s.shows, s.manual)) d
+      union all
+      select f.value, 'failed'
+      from jsonb_each_text(s.shows -> 'failed') f
+      union all
+      select p.status ->> 'failed', 'failed') t(value, phase)
+    where t.value is not null
+  )
+  select y.was, y.value, case t.phase when 'failed' then 'fail' else 'work' end
+  from target t
+  cross join lateral (
+    select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
+    from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, null, null)).steps)
+      with ordinality s(value, place)) y
+$$;
+
+-- Lists the moves from one stage to another: those in between may be left out, and the run may end.
+create or replace function millrace.moves_between(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), target as (
+    select i.id as done_id, w as was, case when i.manual then d end as via, j.ready as value,
+      case when j.manual then 'asked' else 'queued' end as phase, j.id
+    from stage i
+    join stage j on j.place > i.place
+      and not exists (
+        select
+        from stage b
+        where b.place > i.place and b.place < j.place and not b.may_skip)
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(i.shows, i.manual)) d
+    union all
+    select i.id, w, case when i.manual then d end, p.status -> 'ends' ->> e, 'ended', null
+    from stage i
+    join millrace.versions v on v.id = p_version_id
+    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join lateral unnest(i.ends) e
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(i.shows, i.manual)) d
+    union all
+    -- A row that waits at the gate of a layer, and a stage that the run goes on without.
+    select null, w, null, j.ready, case when j.manual then 'asked' else 'queued' end, j.id
+    from stage i
+    join stage j on not exists (
+      select
+      from stage b
+      where b.place > i.place and b.place < j.place and not b.may_skip)
+    cross join lateral (
+      select i.shows ->> 'enter'
+      where j.place >= i.place and (j.id = i.id or i.may_skip)
+      union all
+      select l
+      from unnest(millrace.live_values(i.shows)) l
+      where j.place > i.place and i.may_fail) w(w)
+    where w is not null
+    union all
+    select null, w, null, d, 'queued', i.id
+    from stage i
+    join stage k on k.place < i.place
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
+    where i.may_fail
+  )
+  select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
+  from target t
+  cross join lateral (
+    select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
+    from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, t.done_id, t.via)).steps)
+      with ordinality s(value, place)) y
+$$;
+
+-- Lists what the engine writes after a call of a person's: any stage may be started, and what is
+-- under way may be cancelled, or left out.
+create or replace function millrace.moves_of_calls(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), known as (
+    select v.value
+    from millrace.status_values v
+    join millrace.versions o on o.pipeline_id = v.pipeline_id
+    where o.id = p_version_id
+    union all
+    select null
+  )
+  select k.value, s.ready, 'start'
+  from known k
+  cross join stage s
+  where k.value is distinct from s.ready
+  union
+  select null, s.shows ->> 'enter', 'start'
+  from stage s
+  where s.shows ? 'enter'
+  union
+  select w, p.status ->> 'failed', 'cancel'
+  from stage s
+  join millrace.versions v on v.id = p_version_id
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  union
+  select w, d, 'skip'
+  from stage s
+  join stage b on b.place < s.place
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  cross join lateral unnest(millrace.done_values(b.shows, b.manual)) d
+  where w <> d
+$$;
+
+-- Lists the values at which a run may rest, with the last stage that may be started from there; what
+-- follows a stage that was done begins by a condition, or when a person asks for it.
+create or replace function millrace.resting_values(p_version_id int)
+returns table (value text, live_id int, until int, done boolean)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select w, s.id, s.place, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  union
+  select d, null, s.place, true
+  from stage s
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where d is not null
+    and not exists (select
+      from stage l
+      where l.place > s.place and not l.may_skip and not l.demanded)
+  union
+  select f.value, null, s.place, false
+  from stage s
+  join millrace.versions v on v.id = p_version_id
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral (
+    select e.value from jsonb_each_text(s.shows -> 'failed') e
+    union
+    select p.status ->> 'failed'
+    union
+    select p.status -> 'ends' ->> e from unnest(s.ends) e) f
+$$;
+
+-- Lists what people may write: they begin rows, start stages over, go from step to step, answer,
+-- and take a question back.
+create or replace function millrace.moves_of_people(p_version_id int)
+returns table (
+  from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), status as (
+    select p.status as said, array(
+      select c #>> '{}' from jsonb_array_elements(p.status -> 'closed') c) as closed
+    from millrace.versions v
+    join millrace.pipelines p on p.id = v.pipeline_id
+    where v.id = p_version_id
+  ), gate as (
+    select distinct on (s.shows ->> 'enter') s.*
+    from stage s
+    where s.shows ? 'enter'
+    order by s.shows ->> 'enter', s.place
+  )
+  select null, s.ready, 'start', null::int, s.id, false
+  from stage s
+  where not s.demanded
+  union
+  select null, g.shows ->> 'enter', 'enter', null, g.id, false
+  from gate g
+  union
+  select g.shows ->> 'enter', s.ready, 'start', null, s.id, false
+  from gate g
+  join stage s on s.place >= g.place
+  where not s.demanded
+    and not exists (
+      select
+      from stage b
+      where b.place >= g.place and b.place < s.place and not b.may_skip)
+  union
+  select r.value, s.ready, 'start', r.live_id, s.id, false
+  from millrace.resting_values(p_version_id) r
+  join stage s on s.place <= r.until or r.done and s.on_demand
+  cross join status t
+  where r.value <> s.ready
+    and (r.value <> all (t.closed) or r.done and s.on_demand)
+  union
+  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
+  union
+  select v #>> '{}', a.key, 'answer', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_each(s.shows -> 'answers') a
+  cross join lateral jsonb_array_elements(a.value -> 'from') v
+  union
+  select w, r.value, 'discard', s.id, s.id, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  join millrace.resting_values(p_version_id) r on r.done
+  where s.shows -> 'discard' = 'true' and r.value <> w
+  union
+  select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
+    coalesce(g.id, s.id), true
+  from status t
+  cross join lateral jsonb_array_elements(t.said -> 'moves') m
+  left join gate g on g.shows ->> 'enter' = m ->> 1
+  left join stage s on s.ready = m ->> 1
+  where g.id is not null or s.id is not null
+$$;
+
+-- Writes the moves of a version.
+create or replace function millrace.save_moves(p_version_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.version_moves m
+  set retired = true, drawn = false
+  where m.version_id = p_version_id;
+  insert into millrace.version_moves
+    (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared)
+  select p_version_id, m.*
+  from (
+    select e.from_value, e.to_value, 'engine', e.means, null::int, null::int, false
+    from millrace.moves_within(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_between(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
+      bool_or(e.declared)
+    from millrace.moves_of_people(p_version_id) e
+    group by 1, 2, 4, 5, 6) m
+  on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
+  set declared = excluded.declared, retired = false;
+  insert into millrace.version_moves (version_id, from_value, to_value, by, means)
+  select p_version_id, c.from_value, c.to_value, 'call', c.means
+  from millrace.moves_of_calls(p_version_id) c
+  where not exists (
+    select
+    from millrace.version_moves m
+    where m.version_id = p_version_id
+      and m.by = 'engine'
+      and not m.retired
+      and m.from_value is not distinct from c.from_value
+      and m.to_value = c.to_value)
+  on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
+  set retired = false;
+  update millrace.version_moves m
+  set drawn = true
+  from millrace.versions v
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral jsonb_array_elements(p.status -> 'drawn') c
+  cross join lateral jsonb_array_elements_text(c) with ordinality d(value, place)
+  where v.id = p_version_id
+    and m.version_id = p_version_id
+    and not m.retired
+    and m.from_value = d.value
+    and m.to_value = c ->> d.place::int;
+end
+$$;
+
+create or replace view millrace.status_moves as
+select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
+from millrace.pipelines p
+join millrace.version_moves m on m.version_id = p.current_version_id and not m.retired;
+comment on view millrace.status_moves is
+  'Which value of a status column may follow which: by the engine as work goes on, by a person who '
+  'writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the '
+  'same rows.';

@@ -1,0 +1,295 @@
+-- The projection `status`: what attach() writes to show runs in one column
+--
+-- For a pipeline `links` it makes links__apply_outcomes, links__started and links__queued, as for
+-- the projection columns. Each is one statement over its batch: rows that show what they should are
+-- left alone, a row is written once however many values it passes, and the values go into the
+-- history in the same statement. Without a history no path is asked for.
+
+-- Writes the list of what beside the status is set, and the condition that some of it differs.
+-- Figures are attempts, retry_at and error; a claim changes none but retry_at.
+create or replace function millrace.status_figures(
+  p_status jsonb, p_claim boolean, out assigned text, out differs text
+)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
+    coalesce(string_agg(format(' or e.%I is distinct from t.%I', f.column_name, f.name), ''
+      order by f.place), '')
+  from (
+    select n.name, n.place, p_status ->> n.name as column_name
+    from unnest(array['attempts', 'retry_at', 'error']) with ordinality n(name, place)) f
+  where f.column_name is not null
+    and (not p_claim or f.name = 'retry_at')
+$$;
+
+-- Writes the statement that shows targets, rows of (id, value, phase, stage_id, done_id, via,
+-- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
+-- caller of the others holds them.
+create or replace function millrace.show_statement(
+  p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_figures record := millrace.status_figures(p_pipeline.status, p_claim);
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_values text[] := array[
+    p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key), p_key_type,
+    quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline), p_targets,
+    v_figures.assigned, v_figures.differs,
+    case when p_claim then 'order by e.' || quote_ident(p_pipeline.entity_key)
+      || ' for no key update of e skip locked' else '' end];
+begin
+  if v_history is null then
+    return format($f$
+    with seen as (
+      select e.ctid as place, t.*
+      from (%6$s) t
+      join %1$s e on e.%2$s = t.id::%3$s
+      where e.%4$s is distinct from t.value::%5$s%8$s
+      %9$s)
+    update %1$s e set %4$s = t.value::%5$s%7$s
+    from seen t
+    where e.ctid = t.place;$f$, variadic v_values);
+  end if;
+  return format($f$
+    with seen as materialized (
+      select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
+      from (%6$s) t
+      join %1$s e on e.%2$s = t.id::%3$s
+      where e.%4$s is distinct from t.value::%5$s%8$s
+      %9$s
+    ), path as materialized (
+      select k.*, p.steps, p.actors
+      from (
+        select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via
+        from seen s) k
+      cross join lateral millrace.status_path(
+        k.was, k.value, k.phase, k.stage_id, k.done_id, k.via) p
+    ), written as (
+      update %1$s e set %4$s = t.value::%5$s,
+        %10$I = case when t.was is distinct from t.value then v_now else t.began end%7$s
+      from seen t
+      where e.ctid = t.place
+      returning e.%2$s as key, t.was, t.began, t.value, t.phase, t.stage_id, t.done_id, t.via)
+    insert into %11$s (%12$I, from_status, to_status, changed_at, changed_by, duration_ms)
+    select w.key,
+      case when u.place = 1 then w.was else p.steps[u.place - 1] end::%5$s,
+      u.value::%5$s, v_now, coalesce(u.actor, millrace.actor(%13$L)),
+      case
+        when u.place > 1 then 0
+        when w.was is not null
+          then greatest(0, extract(epoch from v_now - w.began) * 1000)::bigint
+      end
+    from written w
+    join path p on p.was is not distinct from w.was
+      and p.value = w.value
+      and p.phase = w.phase
+      and p.stage_id is not distinct from w.stage_id
+      and p.done_id is not distinct from w.done_id
+      and p.via is not distinct from w.via
+    cross join lateral unnest(p.steps, p.actors) with ordinality u(value, actor, place)
+    order by w.key, u.place;$f$, variadic v_values || array[
+      v_history ->> 'since', to_regclass(v_history ->> 'table')::text, v_history ->> 'key',
+      p_pipeline.entity_table::text]);
+end
+$write$;
+
+-- Names the type of a pipeline's status column.
+create or replace function millrace.status_type(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format_type(a.atttypid, a.atttypmod)
+  from pg_attribute a
+  where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.status ->> 'column'
+$$;
+
+-- Names the columns of the entity that the projection keeps.
+create or replace function millrace.status_columns(p_status jsonb) returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
+    p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
+    p_status ->> 'error'], null)
+$$;
+
+-- Writes the targets of a batch of which every row completed a stage and readied a later one.
+create or replace function millrace.completed_targets(p_stage millrace.stages) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($f$
+        select c.entity_id as id, n.value, 'queued'::text as phase, n.id as stage_id,
+          %s as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c
+        join (values %s) n(name, value, id) on n.name = c.queued[1]$f$,
+    p_stage.id,
+    string_agg(format('(%L, %L, %s)', s.name, s.shows ->> 'queued', s.id), ', ' order by s.id))
+  from millrace.stages s
+  where s.pipeline_id = p_stage.pipeline_id
+    and s.kind <> 'manual'
+    and s.shows is not null
+$$;
+
+-- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
+-- readies the next, which needs no look at any run; whatever else it is asked of the tables.
+create or replace function millrace.write_status_outcomes(
+  p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_changes millrace.change[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := millrace.now();
+  v_ids text[];
+begin
+  if (select bool_and(c.status = 'completed' and coalesce(cardinality(c.queued), 0) = 1)
+      from unnest(p_changes) c) then
+    case p_stage%2$s
+    else null;
+    end case;
+  end if;
+  v_ids := array(
+    select c.entity_id
+    from unnest(p_changes) c
+    where c.status <> 'skipped'
+    order by c.entity_id);
+  if cardinality(v_ids) > 0 then%3$s
+  end if;
+  return true;
+end $$$f$,
+    p_pipeline.name || '__apply_outcomes',
+    coalesce((
+      select string_agg(format(E'\n    when %L then%s\n    return true;', s.name,
+        millrace.show_statement(p_pipeline, p_key_type, millrace.completed_targets(s), false)), ''
+        order by s.id)
+      from unnest(p_stages) s
+      where s.kind <> 'manual'), E'\n    when '''' then null;'),
+    millrace.show_statement(p_pipeline, p_key_type,
+      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false));
+end
+$write$;
+
+-- Creates the __started function of a pipeline: what a claim shows on rows that nobody holds.
+create or replace function millrace.write_status_started(
+  p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_now timestamptz, p_ids text[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := p_now;
+begin
+  case p_stage%2$s
+  else return false;
+  end case;
+  return true;
+end $$$f$,
+    p_pipeline.name || '__started',
+    coalesce((
+      select string_agg(format(E'\n  when %L then%s', s.name,
+        millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select i as id, %L::text as value, 'started'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, null::timestamptz as retry_at
+        from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
+      from unnest(p_stages) s
+      where s.kind <> 'manual'), E'\n  when '''' then null;'));
+end
+$write$;
+
+-- Creates the __queued function of a pipeline: a stage that starts over. What begins under a
+-- condition, or with a question, shows itself when it begins.
+create or replace function millrace.write_status_queued(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := millrace.now();
+  v_value text;
+  v_id int;
+begin
+  select s.id, s.shows ->> 'queued'
+  into v_id, v_value
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = s.id
+  where s.pipeline_id = %2$s
+    and s.name = p_stage
+    and vs.unconditional;
+  if v_value is null then
+    return false;
+  end if;%3$s
+  return true;
+end $$$f$,
+    p_pipeline.name || '__queued', p_pipeline.id,
+    millrace.show_statement(p_pipeline, p_key_type, $t$
+        select i as id, v_value as value, 'queued'::text as phase, v_id as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_ids) i$t$, false));
+end
+$write$;
+
+-- Creates the functions of a pipeline that show its runs in one column.
+create or replace function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages millrace.stages[] := array(
+    select s
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id and s.shows is not null
+    order by s.id);
+begin
+  perform millrace.write_status_outcomes(p_pipeline, p_key_type, v_stages);
+  perform millrace.write_status_started(p_pipeline, p_key_type, v_stages);
+  perform millrace.write_status_queued(p_pipeline, p_key_type);
+  perform millrace.write_status_since(p_pipeline);
+  perform millrace.write_status_intake(p_pipeline, p_key_type);
+end
+$$;
+
+-- Shows the latest runs of held entities, where the pipeline has one status column.
+create or replace function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 and (
+      select p.projection = 'status'
+      from millrace.pipelines p
+      where p.id = p_pipeline_id) then
+    perform millrace.write_entities(p_pipeline_id, 'settle', null, array(
+      select millrace.change_of(i, 'queued')
+      from unnest(p_entity_ids) i), null, null);
+  end if;
+end
+$$;

@@ -1,0 +1,46 @@
+-- The projection `status`: retries that fell due
+
+-- Shows retries that fell due since the last sweep as queued, where their stage has a value of its
+-- own for backoff, on rows that nobody holds. A claim need not wait for it.
+create or replace function millrace.show_due(p_pipeline_id int, p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id and p.projection = 'status'
+    where s.pipeline_id = p_pipeline_id
+      and s.shows ->> 'backoff' <> s.shows ->> 'queued');
+  -- A sweep that could not show all of them leaves the rest to the next ones.
+  v_since timestamptz := (
+    select s.value::timestamptz - interval '10 minutes'
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+  v_last_id bigint := 0;
+  v_due record;
+begin
+  while cardinality(v_stages) > 0 loop
+    select max(d.id) as last_id, count(*) as found, array_agg(r.entity_id) as entity_ids
+    into v_due
+    from (
+      select a.id, a.run_id
+      from millrace.attempts a
+      where a.stage_id = any (v_stages)
+        and a.queue_at between v_since and v_now
+        and a.state = 'queued'
+        and a.retry_count > 0
+        and a.id > v_last_id
+      order by a.id
+      limit p_limit) d
+    join millrace.runs r on r.id = d.run_id;
+    exit when v_due.found = 0;
+    perform millrace.show_status(p_pipeline_id,
+      millrace.lock_entities(p_pipeline_id, v_due.entity_ids, false));
+    exit when v_due.found < p_limit;
+    v_last_id := v_due.last_id;
+  end loop;
+end
+$$;
