@@ -83,9 +83,6 @@ class Articles {
 
 const test = base.extend<{ queue: Articles }>({
   queue: async ({ engine }, use) => {
-    await engine.sql.query(
-      'alter table public.status_history drop id cascade, add id bigint generated always as identity primary key',
-    );
     for (const pipeline of [siteNotices, articles]) await engine.define(pipeline.toJson());
     await use(new Articles(engine));
   },

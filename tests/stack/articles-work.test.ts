@@ -19,9 +19,6 @@ class ArticlesStack extends ProjectStack {
   static async start(site: TestSite, hookUrl: string): Promise<ArticlesStack> {
     const env = { SCRAPER_ALLOW_HOSTS: new URL(site.url).host, SITE_HOOK_URL: hookUrl, SITE_HOOK_SECRET: secret };
     const started = new ArticlesStack(await ProjectStack.launch({ env }));
-    await started.rows(
-      'alter table public.status_history drop id cascade, add id bigint generated always as identity primary key',
-    );
     for (const pipeline of [siteNotices, articles])
       await started.rows('select millrace.define($1)', [pipeline.toJson()]);
     await started.rows(
