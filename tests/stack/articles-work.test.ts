@@ -5,8 +5,6 @@ import { createCanvas } from '@napi-rs/canvas';
 import { imageSize } from 'image-size';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { articles } from '../../supabase/functions/_pipelines/articles.ts';
-import { siteNotices } from '../../supabase/functions/_pipelines/site-notices.ts';
 import { textPdf } from '../support/documents.ts';
 import type { Row } from '../support/engine.ts';
 import { ProjectStack } from '../support/project-stack.ts';
@@ -19,8 +17,6 @@ class ArticlesStack extends ProjectStack {
   static async start(site: TestSite, hookUrl: string): Promise<ArticlesStack> {
     const env = { SCRAPER_ALLOW_HOSTS: new URL(site.url).host, SITE_HOOK_URL: hookUrl, SITE_HOOK_SECRET: secret };
     const started = new ArticlesStack(await ProjectStack.launch({ env }));
-    for (const pipeline of [siteNotices, articles])
-      await started.rows('select millrace.define($1)', [pipeline.toJson()]);
     await started.rows(
       `insert into public.topic (name, description) values ('Canals', 'Canals, locks, lock gates, boats and water')`,
     );
