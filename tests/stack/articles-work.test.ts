@@ -94,7 +94,7 @@ test('a page becomes an article with everything that a review needs', { timeout:
     canonical_url: page,
     image_url: image,
   });
-  expect(row.score).toBeGreaterThan(0.15);
+  expect(row.score).toBeGreaterThan(0.25);
   expect(row.summary).toContain('lock gates');
   expect(row.tags).toContain('locks');
   const thumbnail = await fetch(row.thumbnail_url as string);
