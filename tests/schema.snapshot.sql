@@ -1338,7 +1338,7 @@ table public.source row level security
   constraint source_kind_known CHECK ((kind = ANY (ARRAY['rss'::text, 'rdf'::text, 'atom'::text, 'sitemap'::text, 'sitemap_index'::text])))
   constraint source_name_length CHECK ((octet_length(name) <= 200))
   constraint source_pkey PRIMARY KEY (id)
-  CREATE INDEX source_by_next_poll ON public.source USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL)
+  CREATE INDEX source_by_next_poll ON public.source USING btree (next_poll_at, id) WHERE (next_poll_at IS NOT NULL)
   CREATE UNIQUE INDEX source_address_key ON public.source USING btree (address)
   CREATE UNIQUE INDEX source_pkey ON public.source USING btree (id)
   CREATE TRIGGER millrace_sources_deleted AFTER DELETE ON public.source REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.sources__deleted()
@@ -1359,7 +1359,7 @@ table public.status_history row level security
   column changes jsonb
   column duration_ms bigint
   column from_status smallint
-  column id uuid not null default gen_random_uuid()
+  column id uuid not null default ((lpad(to_hex(nextval('status_history_order'::regclass)), 12, '0'::text) || substr((gen_random_uuid())::text, 15)))::uuid
   column queue_id uuid
   column to_status smallint
   constraint status_history_from_fkey FOREIGN KEY (from_status) REFERENCES status_lookup(code)
@@ -1374,6 +1374,7 @@ table public.status_history row level security
   WHERE (q.id = status_history.queue_id)))
   grant select to authenticated
   grant select to service_role
+sequence public.status_history_order
 table public.status_lookup row level security
   column category text not null
   column code smallint not null
@@ -2049,7 +2050,7 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to authenticated
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 4cf0f65db881bfac97b44fcc53306b53
-function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 03da5a0f27e91a30b2224bbb04b6025b
+function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 435f891832596709dea228db74e8370b
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
@@ -2095,7 +2096,7 @@ function public.postpone_source(p_source_id uuid, p_error text) returns void lan
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body ac804e13d65e6c6ad441e25b44db69be
 function public.text_fingerprint(p_text text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 8fda1448eb7786a6b7137f095d04f69a
-function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 3a1f677374f73188140ebeccb862cb9d
+function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 791f05d98eaa5cd1514cf75bfd7c1f90
   grant execute to authenticated
   grant execute to service_role
 function public.unknown_urls(p_urls text[]) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd03a5752a615572ae56df06ca227597

@@ -73,7 +73,7 @@ export class Articles {
   async history(id: string): Promise<Row[]> {
     return this.engine.rows(
       `select from_status, to_status, changed_by, changes from public.status_history where queue_id = $1
-       order by changed_at, to_status`,
+       order by id`,
       [id],
     );
   }

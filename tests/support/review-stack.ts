@@ -97,7 +97,7 @@ export class ReviewStack extends ProjectStack {
   /** The codes that an article has had, from the second on. */
   async codes(id: string): Promise<number[]> {
     const steps = await this.rows<{ to_status: number }>(
-      'select to_status from public.status_history where queue_id = $1 order by changed_at',
+      'select to_status from public.status_history where queue_id = $1 order by id',
       [id],
     );
     return steps.slice(1).map((step) => step.to_status);
