@@ -135,10 +135,10 @@ begin
       select
       from pg_attribute a
       where a.attrelid = to_regclass(p_status #>> '{history,table}')
-        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint')
+        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint', 'uuid')
           or a.attname = 'duration_ms' and format_type(a.atttypid, null) <> 'bigint')) then
     perform millrace.refuse_status('.history.table', format(
-      'in %s the column id must be an integer that grows, and duration_ms a bigint',
+      'in %s the column id must be an integer or uuid that grows, and duration_ms a bigint',
       p_status #>> '{history,table}'),
       'id says which of two values of one transaction came first; an int of milliseconds ends '
       'after 25 days.');

@@ -1,7 +1,7 @@
 -- The pipeline articles, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
-grant update (fetch_status, score_status, summarize_status, tag_status, thumbnail_status, review_status, publish_status, revise_status, republish_status) on public.ingestion_queue to authenticated;
+grant update (status_code) on public.ingestion_queue to authenticated;
 
 select millrace.define($pipeline${
   "pipeline": "articles",
