@@ -31,7 +31,8 @@ $level$;
 do $locks$
 declare
   v_altered constant text[] := array[
-      'millrace.pipelines', 'millrace.stages', 'millrace.version_stages', 'millrace.runs'
+      'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
+      'millrace.version_stages'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -209,6 +210,71 @@ begin
   execute p_text;
 end
 $$;
+
+-- The projection `status`: one column of the entity shows where its run stands.
+--
+-- Values are kept as text, whatever the column's type. What a stage shows is a setting of today;
+-- which moves are legal follows from the graph too, so moves belong to a version.
+
+alter table millrace.pipelines
+  drop constraint pipelines_projection_known,
+  add constraint pipelines_projection_known
+    check (projection in ('columns', 'status', 'none')),
+  add column status jsonb;
+comment on column millrace.pipelines.status is
+  'What the definition says of the status column; null for another projection.';
+
+alter table millrace.stages
+  add column shows jsonb;
+comment on column millrace.stages.shows is
+  'What the status column shows of the stage, with the values by which its layer is entered and '
+  'left; null for another projection.';
+
+alter table millrace.runs
+  add column began_from text;
+comment on column millrace.runs.began_from is
+  'The value of the status column at which a person began the run; null elsewhere. Taking the '
+  'question back leads to it again.';
+
+create table millrace.status_values (
+  pipeline_id int not null
+    constraint status_values_pipeline_fkey references millrace.pipelines on delete cascade,
+  value text not null,
+  name text not null,
+  description text not null,
+  category text not null,
+  is_terminal boolean not null,
+  sort_order int not null,
+  retired boolean not null default false,
+  constraint status_values_pkey primary key (pipeline_id, value)
+);
+comment on table millrace.status_values is
+  'What the values of a status column mean, in the order of the present chain. One that a '
+  'definition drops stays, retired.';
+
+create table millrace.version_moves (
+  version_id int not null
+    constraint version_moves_version_fkey references millrace.versions on delete cascade,
+  from_value text,
+  to_value text not null,
+  by text not null
+    constraint version_moves_by_known check (by in ('engine', 'person', 'call')),
+  means text not null,
+  at_stage_id int,
+  stage_id int,
+  declared boolean not null default false,
+  drawn boolean not null default false,
+  retired boolean not null default false
+);
+create unique index version_moves_key on millrace.version_moves
+  (version_id, from_value, to_value, by, means, at_stage_id, stage_id) nulls not distinct;
+comment on table millrace.version_moves is
+  'Which value of a status column may follow which. by: the engine as work goes on, a person who '
+  'writes it, or the engine after a person''s call such as start(). from_value is null for a row '
+  'that is new or has no value yet. means says what a person''s write does; at_stage_id is the '
+  'stage that must be live for it, stage_id the one that it begins or answers. declared: the '
+  'definition lists it, so that it is legal wherever the run came to its end. retired: no longer, '
+  'but histories may have it.';
 
 -- Beginnings and endings: what a run skips since its row brought it along, what only a person
 -- begins, under which name a run ended, and by which column the sweep starts runs.
@@ -972,6 +1038,7 @@ $write$;
 --   leads__started(stage, now, ids)          shows a claim
 --   leads__apply_outcomes(stage, changes)    shows a transition
 --   leads__queued(stage, dependents, ids)    shows starting over
+--   leads__since()                           when a status began, where there is a history
 --   leads__quota_keys(ids)                   whose quota runs count against, where there is one
 
 -- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
@@ -989,9 +1056,11 @@ begin
     join pg_proc f on f.oid = t.tgfoid
     where f.pronamespace = 'millrace'::regnamespace
       and f.proname = any (array[p_pipeline.name || '__intake',
-        p_pipeline.name || '__deleted', p_pipeline.name || '__key'])
+        p_pipeline.name || '__deleted', p_pipeline.name || '__key',
+        p_pipeline.name || '__since'])
       and (t.tgrelid <> p_pipeline.entity_table
-        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake')
+        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake'
+        or p_pipeline.projection <> 'status' and f.proname = p_pipeline.name || '__since')
   loop
     execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
   end loop;
@@ -1093,7 +1162,7 @@ begin
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
-  where p.projection = 'columns';
+  where p.projection <> 'none';
   perform millrace.write_project_entities(v_ids, v_names);
 end
 $write$;
@@ -1172,12 +1241,16 @@ begin
   perform millrace.write_rows(v_pipeline, v_key_type, array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
-    where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'));
+    where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'
+    union all
+    select unnest(millrace.status_columns(v_pipeline.status))));
   perform millrace.write_metadata(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);
     perform millrace.write_intake(v_pipeline, v_key_type);
+  elsif v_pipeline.projection = 'status' then
+    perform millrace.write_status(v_pipeline, v_key_type);
   end if;
   perform millrace.write_dispatch();
   perform millrace.attach_groups(v_pipeline, v_key_type);
@@ -1929,8 +2002,8 @@ begin
     raise exception 'entity.table is %, which is no table', v_entity -> 'table'
       using errcode = 'MR001',
         hint = 'Create the table in an earlier migration and name it with its schema.';
-  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' <> 'columns' then
-    raise exception 'entity.startable_by belongs to the projection columns, this is %',
+  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' = 'none' then
+    raise exception 'entity.startable_by belongs to the projections columns and status, this is %',
       v_entity -> 'projection'
       using errcode = 'MR001',
         hint = 'Without columns there are no statuses to write: leave startable_by out.';
@@ -1985,6 +2058,7 @@ begin
     perform millrace.check_stage(v_stage, v_names, v_definition);
   end loop;
   perform millrace.order_stages(v_definition -> 'stages');
+  perform millrace.check_status(v_definition);
   return v_definition;
 end
 $$;
@@ -2478,6 +2552,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
 $$;
@@ -3352,6 +3428,7 @@ begin
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
+  perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
@@ -3383,19 +3460,88 @@ as $$
   "entity":{
    "type":"object",
    "properties":{
-    "table":{
-     "type":"string",
-     "pattern":"^([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")\\.([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")$",
-     "wanted":"schema.table",
-     "remedy":"Create the table in an earlier migration and name it with its schema."
-    },
+    "table":{"$ref":"#/$defs/table"},
     "key":{"default":"id","type":"string","minLength":1,"wanted":"the name of a column"},
     "projection":{
      "default":"columns",
      "type":"string",
-     "enum":["columns","none"],
-     "wanted":"columns or none",
-     "remedy":"columns keeps seven columns a stage on the entity, none keeps the run's state in the engine alone."
+     "enum":["columns","status","none"],
+     "wanted":"columns, status or none",
+     "remedy":"columns keeps seven columns a stage on the entity, status shows the run in one column, none keeps its state in the engine alone."
+    },
+    "status":{
+     "type":"object",
+     "properties":{
+      "column":{
+       "type":"string",
+       "minLength":1,
+       "wanted":"a column of the entity's table",
+       "remedy":"Name the column of type smallint or text."
+      },
+      "values":{
+       "type":"object",
+       "additionalProperties":{
+        "type":"object",
+        "additionalProperties":{
+         "minItems":1,
+         "maxItems":2,
+         "type":"array",
+         "items":{"type":"string"},
+         "wanted":"a list of name and description",
+         "remedy":"For a column of texts the value is the name."
+        }
+       }
+      },
+      "layers":{
+       "default":{},
+       "type":"object",
+       "additionalProperties":{
+        "type":"object",
+        "properties":{
+         "stages":{"minItems":1,"type":"array","items":{"$ref":"#/$defs/pipeline"}},
+         "enter":{"$ref":"#/$defs/enter"},
+         "leave":{"$ref":"#/$defs/enter"}
+        },
+        "required":["stages"],
+        "additionalProperties":false
+       }
+      },
+      "failed":{"$ref":"#/$defs/enter"},
+      "ends":{"$ref":"#/$defs/ends","default":{}},
+      "shared":{"$ref":"#/$defs/shared","default":[]},
+      "closed":{"$ref":"#/$defs/shared","default":[]},
+      "moves":{"$ref":"#/$defs/moves","default":[]},
+      "entries":{"$ref":"#/$defs/shared","default":[]},
+      "drawn":{
+       "default":[],
+       "type":"array",
+       "items":{"minItems":2,"type":"array","items":{"$ref":"#/$defs/enter"}}
+      },
+      "lookup":{"$ref":"#/$defs/table"},
+      "history":{
+       "type":"object",
+       "properties":{
+        "table":{"$ref":"#/$defs/table"},
+        "key":{"type":"string","minLength":1,"wanted":"a column of the history"},
+        "since":{
+         "type":"string",
+         "minLength":1,
+         "wanted":"a column of the entity's table",
+         "remedy":"Add a column of type timestamptz and name it."
+        },
+        "changes":{"$ref":"#/$defs/changes"}
+       },
+       "required":["table","key","since"],
+       "additionalProperties":false,
+       "wanted":"an object of table, key and since"
+      },
+      "attempts":{"$ref":"#/$defs/changes"},
+      "retry_at":{"$ref":"#/$defs/changes"},
+      "error":{"$ref":"#/$defs/changes"}
+     },
+     "required":["column","values","failed"],
+     "additionalProperties":false,
+     "wanted":"an object of column, values and failed"
     },
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
@@ -3496,6 +3642,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "shows":{"$ref":"#/$defs/shows"},
        "completion":{
         "type":"object",
         "properties":{
@@ -3513,7 +3660,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -3539,6 +3686,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "shows":{"$ref":"#/$defs/shows"},
        "agent":{
         "type":"object",
         "properties":{
@@ -3552,7 +3700,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -3578,6 +3726,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "shows":{"$ref":"#/$defs/shows"},
        "child":{
         "type":"object",
         "properties":{
@@ -3629,7 +3778,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -3656,9 +3805,36 @@ as $$
         },
         "additionalProperties":false
        },
+       "shows":{
+        "type":"object",
+        "properties":{
+         "asked":{"$ref":"#/$defs/enter"},
+         "steps":{"$ref":"#/$defs/shared","default":[]},
+         "step_moves":{"$ref":"#/$defs/moves","default":[]},
+         "answers":{
+          "default":{},
+          "type":"object",
+          "additionalProperties":{
+           "type":"object",
+           "properties":{
+            "from":{"minItems":1,"type":"array","items":{"$ref":"#/$defs/enter"}},
+            "decision":{"type":"object","additionalProperties":{},"wanted":"an object"}
+           },
+           "required":["from","decision"],
+           "additionalProperties":false
+          }
+         },
+         "discard":{"default":false,"type":"boolean","wanted":"true or false"},
+         "completed":{"$ref":"#/$defs/enter"},
+         "failed":{"$ref":"#/$defs/ends","default":{}}
+        },
+        "required":["asked"],
+        "additionalProperties":false,
+        "wanted":"an object of asked and answers"
+       },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -3684,9 +3860,10 @@ as $$
         "additionalProperties":false,
         "wanted":"an object with the name of a pipeline"
        },
+       "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends"},
+       "ends":{"$ref":"#/$defs/ends_19"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -3704,6 +3881,35 @@ as $$
    "pattern":"^[a-z][a-z0-9_]{0,40}$",
    "wanted":"a lower-case name of letters, digits and _",
    "remedy":"Use letters, digits and underscores, beginning with a letter, at most 41."
+  },
+  "table":{
+   "type":"string",
+   "pattern":"^([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")\\.([a-z_][a-z0-9_]*|\"([^\"]|\"\")+\")$",
+   "wanted":"schema.table",
+   "remedy":"Create the table in an earlier migration and name it with its schema."
+  },
+  "enter":{
+   "type":["string","integer"],
+   "wanted":"a value of the status column",
+   "remedy":"Write the code, or the word, that the column shows."
+  },
+  "ends":{"type":"object","additionalProperties":{"$ref":"#/$defs/enter"}},
+  "shared":{"type":"array","items":{"$ref":"#/$defs/enter"}},
+  "moves":{
+   "type":"array",
+   "items":{
+    "minItems":2,
+    "maxItems":2,
+    "type":"array",
+    "items":{"$ref":"#/$defs/enter"},
+    "wanted":"a list of two values: from and to"
+   }
+  },
+  "changes":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a column of the entity's table",
+   "remedy":"Name the column, or leave it out."
   },
   "function":{
    "type":"string",
@@ -3889,6 +4095,19 @@ as $$
    "minProperties":1,
    "maxProperties":5
   },
+  "shows":{
+   "type":"object",
+   "properties":{
+    "queued":{"$ref":"#/$defs/enter"},
+    "backoff":{"$ref":"#/$defs/enter"},
+    "started":{"$ref":"#/$defs/enter"},
+    "completed":{"$ref":"#/$defs/enter"},
+    "failed":{"$ref":"#/$defs/ends","default":{}}
+   },
+   "required":["queued","started","completed"],
+   "additionalProperties":false,
+   "wanted":"an object of queued, started and completed"
+  },
   "on_failure":{
    "type":"string",
    "enum":["fail_run","continue"],
@@ -3901,7 +4120,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends":{
+  "ends_19":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
@@ -7517,6 +7736,7 @@ begin
   leases := millrace.sweep_leases(p_pipeline_id, 5000);
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
+  perform millrace.show_due(p_pipeline_id, 5000);
   woken := millrace.wake(array(
     select s.id
     from millrace.stages s
@@ -9551,6 +9771,10 @@ begin
   end loop;
   v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
   perform millrace.finish_runs(p_stage_id, v_runs);
+  perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
+  from millrace.runs r
+  where r.id = any (v_runs) and r.status = 'completed'
+  group by r.pipeline_id;
   return v_wake;
 end
 $$;
@@ -10131,8 +10355,9 @@ as $$
     from millrace.stages t
     join millrace.pipelines p on p.id = t.pipeline_id
     where p.name = p_definition ->> 'pipeline') s
-  where p_definition #>> '{entity,projection}' = 'columns'
-    and p_column = any (millrace.stage_columns(s.name))
+  where (p_definition #>> '{entity,projection}' = 'columns'
+      and p_column = any (millrace.stage_columns(s.name)))
+    or p_column = any (millrace.status_columns(p_definition #> '{entity,status}'))
   limit 1
 $$;
 
@@ -16191,6 +16416,2094 @@ begin
 end
 $$;
 
+-- The projection `status`: who moves a row
+
+-- Names who is at hand, for the history: whom a token names, else the session's user. A name set by
+-- `set_config('millrace.actor', …)` counts for service_role and for who owns the table alone, since
+-- any session can set it. The role is read from its setting: in a function that runs as its owner,
+-- current_user is that owner.
+create or replace function millrace.actor(p_table regclass) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+  v_given text := nullif(current_setting('millrace.actor', true), '');
+  v_claims jsonb;
+begin
+  if v_given is not null and (v_role = 'service_role' or exists (
+      select
+      from pg_class c
+      where c.oid = p_table and pg_has_role(v_role, c.relowner, 'member'))) then
+    return case when v_given ~ '^[a-z]+:' then v_given else 'user:' || v_given end;
+  end if;
+  if v_role in ('authenticated', 'anon', 'service_role') then
+    begin
+      v_claims := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+    exception when invalid_text_representation then
+      null;
+    end;
+  end if;
+  return 'user:' || coalesce(nullif(v_claims #>> '{app_metadata,name}', ''),
+    nullif(v_claims ->> 'email', ''), nullif(v_claims ->> 'sub', ''), v_role);
+end
+$$;
+
+-- The projection `status`: what a definition says of its column
+--
+-- check_status() and what it calls raise MR001, with the field, what was found and the remedy, or
+-- do nothing. save_status() writes what the definition says. Values are read with ->>, so that a
+-- code may stand there as a number or as a text.
+
+-- Raises MR001 about the status column of a definition.
+create or replace function millrace.refuse_status(p_field text, p_found text, p_hint text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'entity.status%: %', p_field, p_found using errcode = 'MR001', hint = p_hint;
+end
+$$;
+
+-- Lists every value that a definition uses, with its place. Values of failures are one place, since
+-- every stage may fail alike, and so is what one stage shows more than once.
+create or replace function millrace.values_used(p_definition jsonb)
+returns table (value text, place text)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with status as (
+    select p_definition #> '{entity,status}' as said
+  ), stage as (
+    select s ->> 'name' as name, s -> 'shows' as shows
+    from jsonb_array_elements(p_definition -> 'stages') s
+  )
+  select l, 'stage ' || s.name
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows) || (s.shows ->> 'completed')) l
+  where l is not null
+  union
+  select a, case
+      when a in (select e.value from status t, jsonb_each_text(t.said -> 'ends') e) then 'ends'
+      else 'stage ' || s.name
+    end
+  from stage s
+  cross join lateral jsonb_object_keys(s.shows -> 'answers') a
+  union
+  select f.value, 'failures'
+  from stage s
+  cross join lateral jsonb_each_text(s.shows -> 'failed') f
+  union
+  select t.said ->> 'failed', 'failures'
+  from status t
+  union
+  select e.value, 'ends'
+  from status t
+  cross join lateral jsonb_each_text(t.said -> 'ends') e
+  union
+  select v.value, 'layer ' || l.key
+  from status t
+  cross join lateral jsonb_each(t.said -> 'layers') l
+  cross join lateral (values (l.value ->> 'enter'), (l.value ->> 'leave')) v(value)
+  where v.value is not null
+$$;
+
+-- Raises MR001 where a column of the entity that the projection writes is missing or mistyped.
+create or replace function millrace.check_status_columns(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table text := p_definition #>> '{entity,table}';
+  v_wrong record;
+begin
+  select c.field, c.name, c.types, format_type(a.atttypid, null) as type
+  into v_wrong
+  from (values
+    (1, 'column', array['smallint', 'text', 'character varying']),
+    (2, 'history.since', array['timestamp with time zone']),
+    (3, 'history.changes', array['jsonb']),
+    (4, 'attempts', array['smallint', 'integer', 'bigint']),
+    (5, 'retry_at', array['timestamp with time zone']),
+    (6, 'error', array['text', 'character varying'])) f(place, field, types)
+  cross join lateral (
+    select f.field, f.types, p_definition #>> (array['entity', 'status']
+      || string_to_array(f.field, '.')) as name) c
+  left join pg_attribute a
+    on a.attrelid = to_regclass(v_table)
+    and a.attnum > 0
+    and not a.attisdropped
+    and a.attname = c.name
+  where c.name is not null
+    and (a.attname is null or format_type(a.atttypid, null) <> all (c.types))
+  order by f.place
+  limit 1;
+  if found then
+    perform millrace.refuse_status('.' || v_wrong.field, format('%s is %s of %s', v_wrong.name,
+      coalesce('a column of type ' || v_wrong.type, 'no column'), v_table),
+      format('It must be of type %s: alter table %s %s column %I %s%s;',
+        array_to_string(v_wrong.types, ' or '), v_table,
+        case when v_wrong.type is null then 'add' else 'alter' end, v_wrong.name,
+        case when v_wrong.type is null then '' else 'type ' end, v_wrong.types[1]));
+  end if;
+end
+$$;
+
+-- Raises MR001 unless the tables of lookup and history have the columns that the engine writes.
+create or replace function millrace.check_status_tables(p_status jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_missing record;
+begin
+  select t.field, t.name, to_regclass(t.name) is null as no_table, c as wanted
+  into v_missing
+  from (values
+    (1, 'lookup', p_status ->> 'lookup',
+      array['code', 'name', 'description', 'category', 'is_terminal', 'sort_order']),
+    (2, 'history.table', p_status #>> '{history,table}',
+      array['id', p_status #>> '{history,key}', 'from_status', 'to_status', 'changed_at',
+        'changed_by', 'changes', 'duration_ms'])) t(place, field, name, columns)
+  cross join lateral unnest(t.columns) with ordinality u(c, n)
+  left join pg_attribute a
+    on a.attrelid = to_regclass(t.name)
+    and a.attnum > 0
+    and not a.attisdropped
+    and a.attname = u.c
+  where t.name is not null
+    and a.attname is null
+  order by t.place, u.n
+  limit 1;
+  if found then
+    perform millrace.refuse_status('.' || v_missing.field, case
+        when v_missing.no_table then format('%s is no table', v_missing.name)
+        else format('table %s has no column %s', v_missing.name, v_missing.wanted)
+      end, 'Create it in an earlier migration; docs/patterns/status.md shows both tables.');
+  end if;
+  if exists (
+      select
+      from pg_attribute a
+      where a.attrelid = to_regclass(p_status #>> '{history,table}')
+        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint')
+            and not exists (
+              select
+              from pg_attrdef d
+              where d.adrelid = a.attrelid
+                and d.adnum = a.attnum
+                and pg_get_expr(d.adbin, d.adrelid) like '%nextval(%')
+          or a.attname = 'duration_ms' and format_type(a.atttypid, null) <> 'bigint')) then
+    perform millrace.refuse_status('.history.table', format(
+      'in %s the column id must be a number or uuid that grows, and duration_ms a bigint',
+      p_status #>> '{history,table}'),
+      'id says which of two values of one transaction came first: let a uuid begin with '
+      'nextval() of a sequence. An int of milliseconds ends after 25 days.');
+  end if;
+end
+$$;
+
+-- Raises MR001 unless the stages are a chain and each says what it shows.
+create or replace function millrace.check_status_chain(p_definition jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_order text[] := millrace.order_stages(p_definition -> 'stages');
+  v_stage jsonb;
+  v_before text;
+begin
+  for v_stage in
+    select s
+    from jsonb_array_elements(p_definition -> 'stages') s
+    order by array_position(v_order, s ->> 'name')
+  loop
+    if not v_stage ? 'shows' then
+      raise exception 'stage %: shows is missing, but the projection is status',
+        v_stage ->> 'name'
+        using errcode = 'MR001', hint = 'Say which values stand for it: "shows": {"queued": …, '
+          '"started": …, "completed": …}, or {"asked": …} for a manual stage.';
+    elsif v_before is not null and v_before <> all (millrace.edges_to(v_stage)) then
+      raise exception 'the stages are no chain: % and % may be under way at once',
+        v_before, v_stage ->> 'name'
+        using errcode = 'MR001', hint = format(
+          'One column shows one stage. Let %s need %s, or use the projection columns.',
+          v_stage ->> 'name', v_before);
+    end if;
+    v_before := v_stage ->> 'name';
+  end loop;
+end
+$$;
+
+-- Raises MR001 where a value is not listed, not of the column's type, or used in two places.
+create or replace function millrace.check_status_values(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := p_definition #> '{entity,status}';
+  v_coded boolean := exists (
+    select
+    from pg_attribute a
+    where a.attrelid = to_regclass(p_definition #>> '{entity,table}')
+      and a.attname = v_status ->> 'column'
+      and format_type(a.atttypid, null) = 'smallint');
+  v_listed text[] := array(
+    select v
+    from jsonb_each(v_status -> 'values') c
+    cross join lateral jsonb_object_keys(c.value) v);
+  v_wrong record;
+begin
+  select v, count(*) as times
+  into v_wrong
+  from unnest(v_listed) v
+  group by v
+  having count(*) > 1
+    or v_coded and not case when v ~ '^(0|-?[1-9]\d{0,4})$'
+      then v::int between -32768 and 32767 else false end
+  order by 1
+  limit 1;
+  if found then
+    perform millrace.refuse_status('.values', format('%s %s', v_wrong.v, case
+        when v_wrong.times > 1 then 'is listed twice'
+        else 'is no smallint, which the column is' end),
+      'List each value once, as the column shows it.');
+  end if;
+  select u.value, min(u.place) as place, max(u.place) as other, count(*) as places
+  into v_wrong
+  from millrace.values_used(p_definition) u
+  group by u.value
+  having u.value <> all (v_listed)
+    or count(*) > 1 and not u.value = any (array(
+      select s #>> '{}' from jsonb_array_elements(v_status -> 'shared') s))
+  order by u.value = any (v_listed), u.value
+  limit 1;
+  if found and v_wrong.value = any (v_listed) then
+    perform millrace.refuse_status('', format('%s stands for %s and for %s', v_wrong.value,
+      v_wrong.place, v_wrong.other),
+      'Give each a value of its own, or list it in entity.status.shared where both are meant.');
+  elsif found then
+    perform millrace.refuse_status('.values', format('%s, which %s shows, is not listed',
+      v_wrong.value, v_wrong.place), 'List it with a name and a description under a category.');
+  end if;
+end
+$$;
+
+-- Raises MR001 unless layers are of stages that stand together, each in one layer.
+create or replace function millrace.check_layers(p_definition jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_order text[] := millrace.order_stages(p_definition -> 'stages');
+  v_layer record;
+begin
+  for v_layer in
+    select l.key as name, array_agg(s order by array_position(v_order, s)) as stages,
+      min(array_position(v_order, s)) as first, max(array_position(v_order, s)) as last,
+      count(array_position(v_order, s)) as known,
+      (select o.key
+       from jsonb_each(p_definition #> '{entity,status,layers}') o
+       where o.key > l.key
+         and exists (
+           select
+           from jsonb_array_elements_text(l.value -> 'stages') t
+           where o.value -> 'stages' ? t)
+       limit 1) as other
+    from jsonb_each(p_definition #> '{entity,status,layers}') l
+    cross join lateral jsonb_array_elements_text(l.value -> 'stages') s
+    group by l.key, l.value
+  loop
+    if v_layer.known < cardinality(v_layer.stages) then
+      perform millrace.refuse_status('.layers.' || v_layer.name,
+        'it names a stage that this pipeline does not have',
+        'Stages are: ' || array_to_string(v_order, ', ') || '.');
+    elsif v_layer.other is not null then
+      perform millrace.refuse_status('.layers.' || v_layer.name,
+        format('it shares a stage with layer %s', v_layer.other), 'Put each stage into one layer.');
+    elsif v_layer.last - v_layer.first + 1 > cardinality(v_layer.stages) then
+      perform millrace.refuse_status('.layers.' || v_layer.name, format(
+        'its stages %s do not stand together', array_to_string(v_layer.stages, ', ')),
+        'The chain is ' || array_to_string(v_order, ', ') || '.');
+    end if;
+  end loop;
+end
+$$;
+
+-- Raises MR001 where steps, answers, endings or moves name values that cannot be meant.
+create or replace function millrace.check_status_names(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := p_definition #> '{entity,status}';
+  v_wrong record;
+begin
+  select s ->> 'name' as stage, v.value
+  into v_wrong
+  from jsonb_array_elements(p_definition -> 'stages') s
+  cross join lateral (
+    select f #>> '{}' as value
+    from jsonb_each(s #> '{shows,answers}') a, jsonb_array_elements(a.value -> 'from') f
+    union all
+    select m #>> '{}'
+    from jsonb_array_elements(s #> '{shows,step_moves}') p, jsonb_array_elements(p) m) v
+  where v.value <> all (millrace.live_values(s -> 'shows'))
+  limit 1;
+  if found then
+    raise exception 'stage %: shows moves from or to %, which is neither asked nor one of its steps',
+      v_wrong.stage, v_wrong.value
+      using errcode = 'MR001', hint = 'List it in shows.steps, or correct it.';
+  end if;
+  select s ->> 'name' as stage, e ->> 'name' as name
+  into v_wrong
+  from jsonb_array_elements(p_definition -> 'stages') s
+  cross join lateral jsonb_array_elements(s -> 'ends') e
+  where not v_status -> 'ends' ? (e ->> 'name')
+  limit 1;
+  if found then
+    perform millrace.refuse_status('.ends', format('stage %s ends runs as %s, for which there is '
+      'no value', v_wrong.stage, v_wrong.name), 'Say which value stands for it.');
+  end if;
+  select m #>> '{}' as value, u.place
+  into v_wrong
+  from jsonb_array_elements(v_status -> 'moves' || jsonb_build_array(v_status -> 'entries')) p
+  cross join lateral jsonb_array_elements(p) m
+  left join millrace.values_used(p_definition) u on u.value = m #>> '{}'
+  where u.value is null
+  limit 1;
+  if found then
+    perform millrace.refuse_status('.moves or entries', format('%s is a value that nothing shows',
+      v_wrong.value), 'Name values that stages, layers, failures or endings show.');
+  end if;
+end
+$$;
+
+-- Checks what a definition says of a status column, whether its projection is one or not.
+create or replace function millrace.check_status(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := p_definition #> '{entity,status}';
+  v_other text;
+begin
+  if (p_definition #>> '{entity,projection}' = 'status') <> (v_status is not null) then
+    raise exception 'entity.status is %, but entity.projection is %',
+      case when v_status is null then 'missing' else 'given' end,
+      p_definition #>> '{entity,projection}'
+      using errcode = 'MR001',
+        hint = 'It belongs to the projection status: give it there, and only there.';
+  elsif v_status is null then
+    return;
+  end if;
+  v_other := (
+    select p.name
+    from millrace.pipelines p
+    where p.entity_table = to_regclass(p_definition #>> '{entity,table}')
+      and p.name <> p_definition ->> 'pipeline'
+      and p.status ->> 'column' = v_status ->> 'column'
+    limit 1);
+  if v_other is not null then
+    perform millrace.refuse_status('.column', format('%s shows pipeline %s already',
+      v_status ->> 'column', v_other), 'Give each pipeline a column of its own.');
+  end if;
+  perform millrace.check_status_columns(p_definition);
+  perform millrace.check_status_tables(v_status);
+  perform millrace.check_status_chain(p_definition);
+  perform millrace.check_layers(p_definition);
+  perform millrace.check_status_values(p_definition);
+  perform millrace.check_status_names(p_definition);
+end
+$$;
+
+-- Writes what a definition says of its status column: what stages show, with the values of their
+-- layers, which values there are, and which may follow which.
+create or replace function millrace.save_status(
+  p_pipeline_id int, p_version_id int, p_definition jsonb
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := p_definition #> '{entity,status}';
+begin
+  update millrace.pipelines p
+  set status = v_status
+  where p.id = p_pipeline_id and p.status is distinct from v_status;
+  update millrace.stages t
+  set shows = s -> 'shows' || coalesce((
+      select jsonb_strip_nulls(jsonb_build_object(
+        'layer', l.key, 'enter', l.value -> 'enter', 'leave', l.value -> 'leave'))
+      from jsonb_each(v_status -> 'layers') l
+      where l.value -> 'stages' ? t.name), '{}')
+  from jsonb_array_elements(p_definition -> 'stages') s
+  where t.pipeline_id = p_pipeline_id and t.name = s ->> 'name';
+  if v_status is null then
+    return;
+  end if;
+  perform millrace.save_values(p_pipeline_id, p_version_id, v_status);
+  perform millrace.save_moves(v.id)
+  from millrace.versions v
+  where v.pipeline_id = p_pipeline_id
+    and (v.id = p_version_id or exists (
+      select
+      from millrace.runs r
+      where r.version_id = v.id and r.status = 'running'));
+end
+$$;
+
+-- Lists the values of a pipeline in the order in which a row of the present version passes them;
+-- those beside the chain come last, failures and endings among them.
+create or replace function millrace.ordered_values(p_version_id int, p_status jsonb)
+returns table (value text, place bigint)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as (
+    select vs.position, s.shows,
+      s.shows -> 'layer' is distinct from lag(s.shows -> 'layer') over w as opens,
+      s.shows -> 'layer' is distinct from lead(s.shows -> 'layer') over w as closes
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    where vs.version_id = p_version_id
+    window w as (order by vs.position)
+  ), shown as (
+    select s.position, v.place, v.value
+    from stage s
+    cross join lateral (
+      select 1 as place, case when s.opens then s.shows ->> 'enter' end as value
+      union all
+      select 1 + l.place, l.value
+      from unnest(millrace.live_values(s.shows)) with ordinality l(value, place)
+      union all
+      select 100, a.key
+      from jsonb_each(s.shows -> 'answers') a
+      where a.key not in (select e.value from jsonb_each_text(p_status -> 'ends') e)
+      union all
+      select 101, s.shows ->> 'completed'
+      union all
+      select 102, case when s.closes then s.shows ->> 'leave' end) v
+    where v.value is not null
+  ), listed as (
+    select v as value
+    from jsonb_each(p_status -> 'values') c
+    cross join lateral jsonb_object_keys(c.value) v
+  ), numbered as (
+    select l.value, min(s.position * 1000 + s.place) as place
+    from listed l
+    left join shown s on s.value = l.value
+    group by l.value
+  )
+  select n.value, row_number() over (order by n.place, length(n.value), n.value)
+  from numbered n
+$$;
+
+-- Writes the values of a pipeline, and the user's own lookup table where there is one; values that
+-- the definition lists no more stay, since the history names them.
+create or replace function millrace.save_values(
+  p_pipeline_id int, p_version_id int, p_status jsonb
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.status_values v
+  set retired = true
+  where v.pipeline_id = p_pipeline_id;
+  insert into millrace.status_values as t
+    (pipeline_id, value, name, description, category, is_terminal, sort_order, retired)
+  select p_pipeline_id, v.key,
+    case when jsonb_array_length(v.value) > 1 then v.value ->> 0 else v.key end,
+    v.value ->> -1, c.key,
+    v.key = p_status ->> 'failed'
+      or v.key in (select e.value from jsonb_each_text(p_status -> 'ends') e)
+      or v.key in (
+        select f.value
+        from millrace.stages s
+        cross join lateral jsonb_each_text(s.shows -> 'failed') f
+        where s.pipeline_id = p_pipeline_id),
+    o.place, false
+  from jsonb_each(p_status -> 'values') c
+  cross join lateral jsonb_each(c.value) v
+  join millrace.ordered_values(p_version_id, p_status) o on o.value = v.key
+  on conflict on constraint status_values_pkey do update
+  set (name, description, category, is_terminal, sort_order, retired) = (excluded.name,
+    excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order, false);
+  if p_status ? 'lookup' then
+    execute format($q$
+      insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
+      select v.value::%2$s, v.name, v.description, v.category, v.is_terminal, v.sort_order
+      from millrace.status_values v
+      where v.pipeline_id = $1 and not v.retired
+      order by v.sort_order
+      on conflict (code) do update
+      set (name, description, category, is_terminal, sort_order) = (excluded.name,
+        excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)
+      where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
+        is distinct from (excluded.name, excluded.description, excluded.category,
+          excluded.is_terminal, excluded.sort_order)$q$,
+      to_regclass(p_status ->> 'lookup'), (
+        select format_type(a.atttypid, a.atttypmod)
+        from pg_attribute a
+        where a.attrelid = to_regclass(p_status ->> 'lookup') and a.attname = 'code'))
+    using p_pipeline_id;
+  end if;
+end
+$$;
+
+-- The projection `status`: what must always hold of its column and its history
+
+-- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
+-- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
+create or replace function millrace.status_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    where p.projection = 'status'
+    order by p.id
+  loop
+    return query execute format($q$
+      select 'a row shows where its run stands', r.id, null::bigint,
+        format('row %%s of %%s shows %%s, but its run is at %%s',
+          e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
+      from %1$s e
+      cross join lateral millrace.status_states($1, array[e.%2$I::text]) s
+      cross join lateral (
+        select max(o.id) as id
+        from millrace.runs o
+        where o.pipeline_id = $1 and o.entity_id = e.%2$I::text) r
+      left join millrace.stages t on t.id = s.stage_id
+      where e.%3$I::text is distinct from s.value
+        and not (s.phase in ('queued', 'started', 'asked')
+          and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
+          and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column')
+    using v_pipeline.id;
+    if v_pipeline.status ? 'history' then
+      return query select f.* from millrace.history_faults(v_pipeline) f;
+    end if;
+  end loop;
+end
+$$;
+
+-- Finds histories that are no chain of legal moves, by any version, to the value that the row has.
+create or replace function millrace.history_faults(p_pipeline millrace.pipelines)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format($q$
+    with step as (
+      select h.%3$I as key, h.id, h.from_status::text as was, h.to_status::text as now,
+        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first
+      from %2$s h
+      window w as (partition by h.%3$I order by h.id)
+    )
+    select 'a history is a chain of legal moves', null::bigint, null::bigint,
+      format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,
+        coalesce(s.was, 'nothing'), s.now,
+        case when s.was is distinct from s.before and not s.first
+          then 'was at ' || coalesce(s.before, 'nothing') else 'no such move is legal' end)
+    from step s
+    where (not s.first and s.was is distinct from s.before)
+      or (not (s.first and s.was is null) and not exists (
+        select
+        from millrace.version_moves m
+        join millrace.versions v on v.id = m.version_id
+        where v.pipeline_id = $1
+          and m.from_value is not distinct from s.was
+          and m.to_value = s.now)
+        and not exists (
+          select
+          from millrace.status_values o
+          where o.pipeline_id = $1 and o.retired and o.value in (s.was, s.now)))
+    union all
+    select 'a history ends at the value of its row', null, null,
+      format('row %%s of %%s shows %%s, but its history ends at %%s', e.%4$I, %1$L,
+        coalesce(e.%5$I::text, 'nothing'), l.now)
+    from %1$s e
+    cross join lateral (
+      select h.to_status::text as now
+      from %2$s h
+      where h.%3$I = e.%4$I
+      order by h.id desc
+      limit 1) l
+    where e.%5$I::text is distinct from l.now$q$,
+    p_pipeline.entity_table, to_regclass(p_pipeline.status #>> '{history,table}'),
+    p_pipeline.status #>> '{history,key}', p_pipeline.entity_key, p_pipeline.status ->> 'column')
+  using p_pipeline.id;
+end
+$$;
+
+-- The projection `status`: values that people write
+--
+-- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the version
+-- that a row's live run has, else of the current one. What a person wrote stands in the row
+-- already; it goes into the history first, so that what follows from it comes after.
+
+-- Creates the __since function of a pipeline with its triggers, or drops them where there is no
+-- history: a value that a person writes begins now. The engine's own statements set it themselves.
+create or replace function millrace.write_status_since(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_status text := p_pipeline.status ->> 'column';
+  v_since text := p_pipeline.status #>> '{history,since}';
+  v_name text := p_pipeline.name || '__since';
+begin
+  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
+    p_pipeline.entity_table);
+  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
+    p_pipeline.entity_table);
+  if v_since is null then
+    execute format('drop function if exists millrace.%I()', v_name);
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
+    new.%3$I := old.%3$I;
+  else
+    new.%3$I := millrace.now();
+  end if;
+  return new;
+end $$;
+create or replace trigger %4$I before insert on %6$s
+  for each row when (new.%2$I is not null) execute function millrace.%1$I();
+create or replace trigger %5$I before update on %6$s
+  for each row
+  when ((old.%2$I is distinct from new.%2$I or old.%3$I is distinct from new.%3$I)
+    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+      or not has_schema_privilege('millrace', 'create')))
+  execute function millrace.%1$I()$f$,
+    v_name, v_status, v_since, 'millrace_' || p_pipeline.name || '_begun',
+    'millrace_' || p_pipeline.name || '_since', p_pipeline.entity_table);
+end
+$write$;
+
+-- Writes the statements that put what a person wrote into the history, and take what was said of
+-- changed fields from the row. p_was is what the old value is read from.
+create or replace function millrace.history_of_written(
+  p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_changes text := v_history ->> 'changes';
+begin
+  if v_history is null then
+    return '';
+  end if;
+  return format($f$
+    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
+      case when %8$s is not null
+        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
+    from %9$s
+    where %10$s
+      and n.%5$I::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %11$s)
+    order by n.%3$I;$f$,
+      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
+      p_pipeline.status ->> 'column', v_history ->> 'since',
+      coalesce(format('n.%I', v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+    || case when v_changes is null then '' else format($f$
+    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+    update %1$s e set %2$I = null
+    from %3$s
+    where %4$s and n.%2$I is not null and e.%5$I = n.%5$I;
+    v_said := set_config('millrace.projecting', v_outer, true);$f$,
+      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key) end;
+end
+$write$;
+
+-- Creates the __intake function of a pipeline with one status column, and its triggers.
+create or replace function millrace.write_status_intake(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_key text := quote_ident(p_pipeline.entity_key);
+  v_column text := quote_ident(p_pipeline.status ->> 'column');
+  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
+  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
+  v_given text := format('n.%s is not null', v_column);
+  v_bodies text[] := array[
+    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
+      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
+    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
+      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_actor text;
+  v_said text;
+  v_written record;
+begin
+  if tg_op = 'UPDATE' then
+    select array_agg(n.%2$s::text order by n.%2$s) as ids,
+      array_agg(o.%3$s::text order by n.%2$s) as was,
+      array_agg(n.%3$s::text order by n.%2$s) as now
+    into v_written
+    from %4$s
+    where %5$s;
+    if v_written.ids is null then
+      return null;
+    end if;
+    v_actor := millrace.actor(tg_relid);%6$s
+  else
+    select array_agg(n.%2$s::text order by n.%2$s) as ids,
+      array_fill(null::text, array[count(*)::int]) as was,
+      array_agg(n.%3$s::text order by n.%2$s) as now
+    into v_written
+    from new_rows n
+    where %7$s;
+    if v_written.ids is null then
+      return null;
+    end if;
+    v_actor := millrace.actor(tg_relid);%8$s
+  end if;
+  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
+  return null;
+end $$;
+create or replace trigger %10$I after insert on %11$s referencing new table as new_rows
+  for each statement execute function millrace.%1$I();
+create or replace trigger %12$I after update on %11$s
+  referencing old table as old_rows new table as new_rows
+  for each statement
+  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+    or not has_schema_privilege('millrace', 'create'))
+  execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
+    v_bodies[2], p_pipeline.id, 'millrace_' || p_pipeline.name || '_inserted',
+    p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_updated');
+end
+$write$;
+
+-- Says of entities where their latest runs stand: the version to judge by, the stage that is live,
+-- and the last stage that may be started over, null where there was no run.
+create or replace function millrace.standings(p_pipeline_id int, p_ids text[])
+returns table (
+  id text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
+  until int
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select i.id, i.place, r.id, r.status,
+    case when r.status = 'running' then r.version_id else p.current_version_id end,
+    case when r.status = 'running' then f.stage_id end,
+    case
+      when r.status = 'completed' and r.ended_as is null then 1000000
+      else (
+        select c.position
+        from millrace.version_stages c
+        where c.version_id
+            = case when r.status = 'running' then r.version_id else p.current_version_id end
+          and c.stage_id = f.stage_id)
+    end
+  from millrace.pipelines p
+  cross join unnest(p_ids) with ordinality i(id, place)
+  left join lateral (
+    select o.*
+    from millrace.runs o
+    where o.entity_id = i.id
+      and o.pipeline_id = p.id
+    order by o.id desc
+    limit 1) r on true
+  left join lateral (
+    select a.stage_id
+    from millrace.attempts a
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+    where a.run_id = r.id
+      and not a.superseded
+      and case r.status
+        when 'running' then a.state in ('queued', 'started', 'waiting')
+        when 'completed' then a.state = 'completed'
+        else a.state in ('failed', 'cancelled')
+      end
+    order by vs.position desc, a.number desc
+    limit 1) f on true
+  where p.id = p_pipeline_id
+$$;
+
+-- Acts on values that people wrote: judges them all, then does what each means. The caller, an
+-- intake trigger, holds the entities.
+create or replace function millrace.on_values_written(
+  p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_group record;
+begin
+  for v_group in
+    with standing as materialized (
+      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, p_was[s.place] as was,
+        p_now[s.place] as now, array_agg(s.id order by s.place) as ids
+      from millrace.standings(p_pipeline_id, p_ids) s
+      group by 1, 2, 3, 4, 5, 6
+    )
+    select s.*, m.means, m.stage_id, m.declared
+    from standing s
+    left join lateral (
+      select v.means, v.stage_id, v.declared
+      from millrace.version_moves v
+      left join millrace.version_stages vs
+        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
+      where v.version_id = s.version_id
+        and v.by = 'person'
+        and not v.retired
+        and v.from_value is not distinct from s.was
+        and v.to_value = s.now
+        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
+        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
+        and (v.means <> 'discard' or (
+          select bool_and(r.began_from = s.now)
+          from millrace.runs r
+          where r.pipeline_id = p_pipeline_id
+            and r.entity_id = any (s.ids)
+            and r.status = 'running'))
+      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
+        v.declared desc, vs.position
+      limit 1) m on true
+    order by m.means is not null, s.ids[1]
+  loop
+    case v_group.means
+      when 'step' then null;
+      when 'answer' then
+        perform millrace.answer_by_value(
+          p_pipeline_id, v_group.stage_id, v_group.now, v_group.ids);
+      when 'discard' then
+        perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
+      when 'start', 'enter' then
+        if v_group.fresh then
+          perform millrace.begin_at_value(
+            p_pipeline_id, v_group.stage_id, v_group.means, v_group.now, v_group.ids);
+        else
+          perform millrace.start_at_value(
+            p_pipeline_id, v_group.stage_id, v_group.was, v_group.ids);
+        end if;
+      else
+        perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
+          v_group.was, v_group.now, v_group.ids);
+    end case;
+  end loop;
+end
+$$;
+
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value at
+-- which it was is kept where the question that follows may be taken back.
+create or replace function millrace.start_at_value(
+  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  if (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id) then
+    update millrace.runs r
+    set began_from = p_was
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and (r.status = 'running') is true;
+  end if;
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;
+
+-- Begins entities that never had a run. Stages before the one that was written are left out where
+-- the row brings their output along; where one has work to do, the value is refused. From the gate
+-- of a layer the first run goes by all stages, and must come to that layer or behind it.
+create or replace function millrace.begin_at_value(
+  p_pipeline_id int, p_stage_id int, p_means text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage_id int := case p_means
+    when 'start' then p_stage_id
+    else millrace.first_stage(p_pipeline_id)
+  end;
+  v_why text;
+  v_hint text;
+  v_early record;
+begin
+  begin
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids, '{}',
+      p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
+      using errcode = 'MR005', hint = v_hint;
+  end;
+  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
+  into v_early
+  from millrace.standings(p_pipeline_id, p_ids) st
+  join millrace.stages s on s.id = st.live_id
+  join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
+  where p_means = 'enter' and st.until < vs.position;
+  if v_early.ids is not null then
+    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
+      'its output along',
+      p_value, millrace.rows_named(v_early.ids), v_early.stage
+      using errcode = 'MR005',
+        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
+  end if;
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;
+
+-- Names rows in an error: how many, and the first.
+create or replace function millrace.rows_named(p_ids text[]) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
+    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
+  end
+$$;
+
+-- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
+-- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
+-- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
+-- writes a row waits for a decision.
+create or replace function millrace.answer_by_value(
+  p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decision jsonb := (
+    select s.shows #> array['answers', p_value, 'decision']
+    from millrace.stages s
+    where s.id = p_stage_id);
+  v_asked bigint[];
+  v_free bigint[];
+  v_items millrace.work[];
+  v_done record;
+begin
+  v_asked := array(
+    select a.id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+      and a.state = 'waiting'
+    order by a.id);
+  v_free := array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked);
+  update public.millrace_decisions d
+  set decision = v_decision
+  where d.attempt_id = any (v_free);
+  if cardinality(v_free) = cardinality(v_asked) then
+    return;
+  end if;
+  perform millrace.hold_runs(array(
+    select a.run_id from millrace.attempts a
+    where a.id = any (v_asked) and a.id <> all (v_free)));
+  v_items := array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', v_decision, 'decided_by', null),
+      p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
+  v_done := millrace.apply_outcomes(v_items);
+  perform millrace.wake(v_done.ready);
+end
+$$;
+
+-- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
+-- over, at the value from which it began.
+create or replace function millrace.take_question_back(
+  p_pipeline_id int, p_stage_id int, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_error constant jsonb := jsonb_build_object(
+    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
+  v_runs bigint[];
+  v_asked bigint[];
+begin
+  v_runs := array(
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+  with closed as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
+      late_at = null, error = v_error
+    where a.run_id = any (v_runs)
+      and a.stage_id = p_stage_id
+      and a.state = 'waiting'
+    returning a.id
+  )
+  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, d, coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = d), 0) + 1,
+    'skipped', v_now, v_now, v_error
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.dependents) d
+  where r.id = any (v_runs)
+  order by r.id;
+  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+  where r.id = any (v_runs)
+  group by vs.stage_id;
+  perform millrace.close_held(array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked));
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;
+
+-- Says what to do instead of writing a value, by what the value means.
+create or replace function millrace.remedy_of_move(
+  p_version_id int, p_live_id int, p_was text, p_now text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+      select format('Write one of %s first: %s answers from there.',
+        string_agg(f #>> '{}', ', '), p_now)
+      from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
+      having count(*) > 0),
+    (
+      select case
+          when s.shows ->> 'started' = p_now
+            then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
+          when s.shows ->> 'completed' = p_now
+            then format('The engine writes %s when stage %s is done.', p_now, s.name)
+          when s.ready = p_now and l.place < s.place then format(
+            'Stage %s has no result yet, which %s needs; to go on without it: '
+            'select millrace.skip(run, %L).', l.name, s.name, l.name)
+          when s.shows ->> 'leave' = p_now or s.shows ->> 'enter' = p_now
+            then format('%s follows by itself.', p_now)
+        end
+      from millrace.shown_stages(p_version_id) s
+      where p_now = s.ready and l.place < s.place
+        or p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
+          s.shows ->> 'enter')
+      order by p_now = s.ready desc, s.place
+      limit 1),
+    case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
+  from (select 1) one
+  left join millrace.shown_stages(p_version_id) l on l.id = p_live_id
+$$;
+
+-- Raises MR005 about a value that may not follow the one which rows have.
+create or replace function millrace.refuse_move(
+  p_pipeline_id int, p_version_id int, p_live_id int, p_was text, p_now text, p_ids text[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows text := millrace.rows_named(p_ids);
+  v_column text;
+  v_pipeline text;
+  v_known text := (
+    select string_agg(v.value, ', ' order by v.sort_order)
+    from millrace.status_values v
+    where v.pipeline_id = p_pipeline_id and not v.retired);
+  v_next text := (
+    select string_agg(distinct m.to_value, ', ')
+    from millrace.version_moves m
+    where m.version_id = p_version_id
+      and m.by = 'person'
+      and not m.retired
+      and m.means <> 'discard'
+      and m.from_value is not distinct from p_was
+      and (m.at_stage_id is null or m.at_stage_id = p_live_id));
+begin
+  select p.status ->> 'column', p.name
+  into v_column, v_pipeline
+  from millrace.pipelines p
+  where p.id = p_pipeline_id;
+  if p_now is null then
+    raise exception '% of % was set to null, but a row cannot leave pipeline %',
+      v_column, v_rows, v_pipeline
+      using errcode = 'MR005', hint = 'To stop a run: select millrace.cancel(run). '
+        'Delete the row to end it for good.';
+  elsif not exists (
+      select
+      from millrace.status_values v
+      where v.pipeline_id = p_pipeline_id and v.value = p_now and not v.retired) then
+    raise exception '% of % was set to %, which is no value of pipeline %',
+      v_column, v_rows, p_now, v_pipeline
+      using errcode = 'MR005', hint = format('Known: %s.', v_known);
+  end if;
+  raise exception '% of % cannot go from % to %',
+    v_column, v_rows, coalesce(p_was, 'nothing'), p_now
+    using errcode = 'MR005', hint = concat_ws(' ',
+      case
+        when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
+          'pipeline begins it when it is started.', v_next, v_column)
+        else millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now)
+      end,
+      case
+        when p_was is null then null
+        when v_next is null then format('At %s nobody writes: the engine goes on from there.', p_was)
+        else format('From %s people may write: %s.', p_was, v_next)
+      end);
+end
+$$;
+
+-- The projection `status`: which value may follow which
+--
+-- Moves are rows, made from the definition when it is saved. Those of the engine are what
+-- status_path() says of every state that a stage can be in; those of people follow from the stages
+-- (a ready value starts its stage, or starts it over) and from what the definition lists beside.
+-- Intake, the view and check_invariants() read the same rows.
+
+-- Lists the stages of a version with what moves are made of. demanded: it is on demand, or comes
+-- after one that is. may_skip: a run may go on without it.
+create or replace function millrace.shown_stages(p_version_id int)
+returns table (
+  id int, name text, place int, shows jsonb, manual boolean, on_demand boolean,
+  demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.id, s.name, vs.position, s.shows, s.kind = 'manual', vs.on_demand,
+    vs.on_demand or exists (
+      select
+      from millrace.version_stages d
+      where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
+    vs.when_path is not null or vs.given_path is not null or vs.on_demand
+      or s.on_failure = 'continue',
+    s.on_failure = 'continue',
+    coalesce(s.shows ->> 'queued', s.shows ->> 'asked'),
+    array(select e ->> 'name' from jsonb_array_elements(vs.ends) e)
+  from millrace.version_stages vs
+  join millrace.stages s on s.id = vs.stage_id
+  where vs.version_id = p_version_id
+$$;
+
+-- Lists what a stage that is done may show; null among it where it may show nothing.
+create or replace function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_manual then array(select jsonb_object_keys(p_shows -> 'answers'))
+      || (p_shows ->> 'completed')
+    else array[p_shows ->> 'completed']
+  end
+$$;
+
+-- Lists the moves within one stage: it is claimed, tried again, done, or fails.
+create or replace function millrace.moves_within(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with target as (
+    select s.id, s.shows, w as was, t.value, t.phase
+    from millrace.shown_stages(p_version_id) s
+    join millrace.versions v on v.id = p_version_id
+    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join lateral unnest(millrace.live_values(s.shows)) w
+    cross join lateral (
+      select s.ready, 'queued'
+      where not s.manual
+      union all
+      select s.shows ->> 'backoff', 'backoff'
+      union all
+      select s.shows ->> 'started', 'started'
+      union all
+      select d, 'completed'
+      from unnest(millrace.done_values(s.shows, s.manual)) d
+      union all
+      select f.value, 'failed'
+      from jsonb_each_text(s.shows -> 'failed') f
+      union all
+      select p.status ->> 'failed', 'failed') t(value, phase)
+    where t.value is not null
+  )
+  select y.was, y.value, case t.phase when 'failed' then 'fail' else 'work' end
+  from target t
+  cross join lateral (
+    select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
+    from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, null, null)).steps)
+      with ordinality s(value, place)) y
+$$;
+
+-- Lists the moves from one stage to another: those in between may be left out, and the run may end.
+create or replace function millrace.moves_between(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), target as (
+    select i.id as done_id, w as was, case when i.manual then d end as via, j.ready as value,
+      case when j.manual then 'asked' else 'queued' end as phase, j.id
+    from stage i
+    join stage j on j.place > i.place
+      and not exists (
+        select
+        from stage b
+        where b.place > i.place and b.place < j.place and not b.may_skip)
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(i.shows, i.manual)) d
+    union all
+    select i.id, w, case when i.manual then d end, p.status -> 'ends' ->> e, 'ended', null
+    from stage i
+    join millrace.versions v on v.id = p_version_id
+    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join lateral unnest(i.ends) e
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(i.shows, i.manual)) d
+    union all
+    -- A row that waits at the gate of a layer, and a stage that the run goes on without.
+    select null, w, null, j.ready, case when j.manual then 'asked' else 'queued' end, j.id
+    from stage i
+    join stage j on not exists (
+      select
+      from stage b
+      where b.place > i.place and b.place < j.place and not b.may_skip)
+    cross join lateral (
+      select i.shows ->> 'enter'
+      where j.place >= i.place and (j.id = i.id or i.may_skip)
+      union all
+      select l
+      from unnest(millrace.live_values(i.shows)) l
+      where j.place > i.place and i.may_fail) w(w)
+    where w is not null
+    union all
+    select null, w, null, d, 'queued', i.id
+    from stage i
+    join stage k on k.place < i.place
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
+    where i.may_fail
+  )
+  select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
+  from target t
+  cross join lateral (
+    select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
+    from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, t.done_id, t.via)).steps)
+      with ordinality s(value, place)) y
+$$;
+
+-- Lists what the engine writes after a call of a person's: any stage may be started, and what is
+-- under way may be cancelled, or left out.
+create or replace function millrace.moves_of_calls(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), known as (
+    select v.value
+    from millrace.status_values v
+    join millrace.versions o on o.pipeline_id = v.pipeline_id
+    where o.id = p_version_id
+    union all
+    select null
+  )
+  select k.value, s.ready, 'start'
+  from known k
+  cross join stage s
+  where k.value is distinct from s.ready
+  union
+  select null, s.shows ->> 'enter', 'start'
+  from stage s
+  where s.shows ? 'enter'
+  union
+  select w, p.status ->> 'failed', 'cancel'
+  from stage s
+  join millrace.versions v on v.id = p_version_id
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  union
+  select w, d, 'skip'
+  from stage s
+  join stage b on b.place < s.place
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  cross join lateral unnest(millrace.done_values(b.shows, b.manual)) d
+  where w <> d
+$$;
+
+-- Lists the values at which a run may rest, with the last stage that may be started from there; what
+-- follows a stage that was done begins by a condition, or when a person asks for it.
+create or replace function millrace.resting_values(p_version_id int)
+returns table (value text, live_id int, until int, done boolean)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select w, s.id, s.place, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  union
+  select d, null, s.place, true
+  from stage s
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where d is not null
+    and not exists (select
+      from stage l
+      where l.place > s.place and not l.may_skip and not l.demanded)
+  union
+  select f.value, null, s.place, false
+  from stage s
+  join millrace.versions v on v.id = p_version_id
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral (
+    select e.value from jsonb_each_text(s.shows -> 'failed') e
+    union
+    select p.status ->> 'failed'
+    union
+    select p.status -> 'ends' ->> e from unnest(s.ends) e) f
+$$;
+
+-- Lists what people may write: they begin rows, start stages over, go from step to step, answer,
+-- and take a question back.
+create or replace function millrace.moves_of_people(p_version_id int)
+returns table (
+  from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), status as (
+    select p.status as said, array(
+      select c #>> '{}' from jsonb_array_elements(p.status -> 'closed') c) as closed
+    from millrace.versions v
+    join millrace.pipelines p on p.id = v.pipeline_id
+    where v.id = p_version_id
+  ), gate as (
+    select distinct on (s.shows ->> 'enter') s.*
+    from stage s
+    where s.shows ? 'enter'
+    order by s.shows ->> 'enter', s.place
+  )
+  select null, s.ready, 'start', null::int, s.id, false
+  from stage s
+  where not s.demanded
+  union
+  select null, g.shows ->> 'enter', 'enter', null, g.id, false
+  from gate g
+  union
+  select g.shows ->> 'enter', s.ready, 'start', null, s.id, false
+  from gate g
+  join stage s on s.place >= g.place
+  where not s.demanded
+    and not exists (
+      select
+      from stage b
+      where b.place >= g.place and b.place < s.place and not b.may_skip)
+  union
+  select r.value, s.ready, 'start', r.live_id, s.id, false
+  from millrace.resting_values(p_version_id) r
+  join stage s on s.place <= r.until or r.done and s.on_demand
+  cross join status t
+  where r.value <> s.ready
+    and (r.value <> all (t.closed) or r.done and s.on_demand)
+  union
+  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
+  union
+  select v #>> '{}', a.key, 'answer', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_each(s.shows -> 'answers') a
+  cross join lateral jsonb_array_elements(a.value -> 'from') v
+  union
+  select w, r.value, 'discard', s.id, s.id, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  join millrace.resting_values(p_version_id) r on r.done
+  where s.shows -> 'discard' = 'true' and r.value <> w
+  union
+  select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
+    coalesce(g.id, s.id), true
+  from status t
+  cross join lateral jsonb_array_elements(t.said -> 'moves') m
+  left join gate g on g.shows ->> 'enter' = m ->> 1
+  left join stage s on s.ready = m ->> 1
+  where g.id is not null or s.id is not null
+  union
+  select null, e #>> '{}', 'step', null, null, true
+  from status t
+  cross join lateral jsonb_array_elements(t.said -> 'entries') e
+$$;
+
+-- Writes the moves of a version.
+create or replace function millrace.save_moves(p_version_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.version_moves m
+  set retired = true, drawn = false
+  where m.version_id = p_version_id;
+  insert into millrace.version_moves
+    (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared)
+  select p_version_id, m.*
+  from (
+    select e.from_value, e.to_value, 'engine', e.means, null::int, null::int, false
+    from millrace.moves_within(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_between(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
+      bool_or(e.declared)
+    from millrace.moves_of_people(p_version_id) e
+    group by 1, 2, 4, 5, 6) m
+  on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
+  set declared = excluded.declared, retired = false;
+  insert into millrace.version_moves (version_id, from_value, to_value, by, means)
+  select p_version_id, c.from_value, c.to_value, 'call', c.means
+  from millrace.moves_of_calls(p_version_id) c
+  where not exists (
+    select
+    from millrace.version_moves m
+    where m.version_id = p_version_id
+      and m.by = 'engine'
+      and not m.retired
+      and m.from_value is not distinct from c.from_value
+      and m.to_value = c.to_value)
+  on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
+  set retired = false;
+  update millrace.version_moves m
+  set drawn = true
+  from millrace.versions v
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral jsonb_array_elements(p.status -> 'drawn') c
+  cross join lateral jsonb_array_elements_text(c) with ordinality d(value, place)
+  where v.id = p_version_id
+    and m.version_id = p_version_id
+    and not m.retired
+    and m.from_value = d.value
+    and m.to_value = c ->> d.place::int;
+end
+$$;
+
+-- The projection `status`: what attach() writes to show runs in one column
+--
+-- For a pipeline `links` it makes links__apply_outcomes, links__started and links__queued, as for
+-- the projection columns. Each is one statement over its batch: rows that show what they should are
+-- left alone, a row is written once however many values it passes, and the values go into the
+-- history in the same statement. Without a history no path is asked for.
+
+-- Writes the list of what beside the status is set, and the condition that some of it differs.
+-- Figures are attempts, retry_at and error; a claim changes none but retry_at.
+create or replace function millrace.status_figures(
+  p_status jsonb, p_claim boolean, out assigned text, out differs text
+)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
+    coalesce(string_agg(format(' or e.%I is distinct from t.%I', f.column_name, f.name), ''
+      order by f.place), '')
+  from (
+    select n.name, n.place, p_status ->> n.name as column_name
+    from unnest(array['attempts', 'retry_at', 'error']) with ordinality n(name, place)) f
+  where f.column_name is not null
+    and (not p_claim or f.name = 'retry_at')
+$$;
+
+-- Writes the statement that shows targets, rows of (id, value, phase, stage_id, done_id, via,
+-- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
+-- caller of the others holds them.
+create or replace function millrace.show_statement(
+  p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_figures record := millrace.status_figures(p_pipeline.status, p_claim);
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_values text[] := array[
+    p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key), p_key_type,
+    quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline), p_targets,
+    v_figures.assigned, v_figures.differs,
+    case when p_claim then 'order by e.' || quote_ident(p_pipeline.entity_key)
+      || ' for no key update of e skip locked' else '' end];
+begin
+  if v_history is null then
+    return format($f$
+    with seen as (
+      select e.ctid as place, t.*
+      from (%6$s) t
+      join %1$s e on e.%2$s = t.id::%3$s
+      where e.%4$s is distinct from t.value::%5$s%8$s
+      %9$s)
+    update %1$s e set %4$s = t.value::%5$s%7$s
+    from seen t
+    where e.ctid = t.place;$f$, variadic v_values);
+  end if;
+  return format($f$
+    with seen as materialized (
+      select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
+      from (%6$s) t
+      join %1$s e on e.%2$s = t.id::%3$s
+      where e.%4$s is distinct from t.value::%5$s%8$s
+      %9$s
+    ), path as materialized (
+      select k.*, p.steps, p.actors
+      from (
+        select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via
+        from seen s) k
+      cross join lateral millrace.status_path(
+        k.was, k.value, k.phase, k.stage_id, k.done_id, k.via) p
+    ), written as (
+      update %1$s e set %4$s = t.value::%5$s,
+        %10$I = case when t.was is distinct from t.value then v_now else t.began end%7$s
+      from seen t
+      where e.ctid = t.place
+      returning e.%2$s as key, t.was, t.began, t.value, t.phase, t.stage_id, t.done_id, t.via)
+    insert into %11$s (%12$I, from_status, to_status, changed_at, changed_by, duration_ms)
+    select w.key,
+      case when u.place = 1 then w.was else p.steps[u.place - 1] end::%5$s,
+      u.value::%5$s, v_now, coalesce(u.actor, millrace.actor(%13$L)),
+      case
+        when u.place > 1 then 0
+        when w.was is not null
+          then greatest(0, extract(epoch from v_now - w.began) * 1000)::bigint
+      end
+    from written w
+    join path p on p.was is not distinct from w.was
+      and p.value = w.value
+      and p.phase = w.phase
+      and p.stage_id is not distinct from w.stage_id
+      and p.done_id is not distinct from w.done_id
+      and p.via is not distinct from w.via
+    cross join lateral unnest(p.steps, p.actors) with ordinality u(value, actor, place)
+    order by w.key, u.place;$f$, variadic v_values || array[
+      v_history ->> 'since', to_regclass(v_history ->> 'table')::text, v_history ->> 'key',
+      p_pipeline.entity_table::text]);
+end
+$write$;
+
+-- Names the type of a pipeline's status column.
+create or replace function millrace.status_type(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format_type(a.atttypid, a.atttypmod)
+  from pg_attribute a
+  where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.status ->> 'column'
+$$;
+
+-- Names the columns of the entity that the projection keeps.
+create or replace function millrace.status_columns(p_status jsonb) returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
+    p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
+    p_status ->> 'error'], null)
+$$;
+
+-- Writes the targets of a batch of which every row completed a stage and readied a later one.
+create or replace function millrace.completed_targets(p_stage millrace.stages) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($f$
+        select c.entity_id as id, n.value, 'queued'::text as phase, n.id as stage_id,
+          %s as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c
+        join (values %s) n(name, value, id) on n.name = c.queued[1]$f$,
+    p_stage.id,
+    string_agg(format('(%L, %L, %s)', s.name, s.shows ->> 'queued', s.id), ', ' order by s.id))
+  from millrace.stages s
+  where s.pipeline_id = p_stage.pipeline_id
+    and s.kind <> 'manual'
+    and s.shows is not null
+$$;
+
+-- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
+-- readies the next, which needs no look at any run; whatever else it is asked of the tables.
+create or replace function millrace.write_status_outcomes(
+  p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_changes millrace.change[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := millrace.now();
+  v_ids text[];
+begin
+  if (select bool_and(c.status = 'completed' and coalesce(cardinality(c.queued), 0) = 1)
+      from unnest(p_changes) c) then
+    case p_stage%2$s
+    else null;
+    end case;
+  end if;
+  v_ids := array(
+    select c.entity_id
+    from unnest(p_changes) c
+    where c.status <> 'skipped'
+    order by c.entity_id);
+  if cardinality(v_ids) > 0 then%3$s
+  end if;
+  return true;
+end $$$f$,
+    p_pipeline.name || '__apply_outcomes',
+    coalesce((
+      select string_agg(format(E'\n    when %L then%s\n    return true;', s.name,
+        millrace.show_statement(p_pipeline, p_key_type, millrace.completed_targets(s), false)), ''
+        order by s.id)
+      from unnest(p_stages) s
+      where s.kind <> 'manual'), E'\n    when '''' then null;'),
+    millrace.show_statement(p_pipeline, p_key_type,
+      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false));
+end
+$write$;
+
+-- Creates the __started function of a pipeline: what a claim shows on rows that nobody holds.
+create or replace function millrace.write_status_started(
+  p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_now timestamptz, p_ids text[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := p_now;
+begin
+  case p_stage%2$s
+  else return false;
+  end case;
+  return true;
+end $$$f$,
+    p_pipeline.name || '__started',
+    coalesce((
+      select string_agg(format(E'\n  when %L then%s', s.name,
+        millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select i as id, %L::text as value, 'started'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, null::timestamptz as retry_at
+        from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
+      from unnest(p_stages) s
+      where s.kind <> 'manual'), E'\n  when '''' then null;'));
+end
+$write$;
+
+-- Creates the __queued function of a pipeline: a stage that starts over. What begins under a
+-- condition, or with a question, shows itself when it begins.
+create or replace function millrace.write_status_queued(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
+returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+  v_now timestamptz := millrace.now();
+  v_value text;
+  v_id int;
+begin
+  select s.id, s.shows ->> 'queued'
+  into v_id, v_value
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = s.id
+  where s.pipeline_id = %2$s
+    and s.name = p_stage
+    and vs.unconditional;
+  if v_value is null then
+    return false;
+  end if;%3$s
+  return true;
+end $$$f$,
+    p_pipeline.name || '__queued', p_pipeline.id,
+    millrace.show_statement(p_pipeline, p_key_type, $t$
+        select i as id, v_value as value, 'queued'::text as phase, v_id as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_ids) i$t$, false));
+end
+$write$;
+
+-- Creates the functions of a pipeline that show its runs in one column.
+create or replace function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stages millrace.stages[] := array(
+    select s
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id and s.shows is not null
+    order by s.id);
+begin
+  perform millrace.write_status_outcomes(p_pipeline, p_key_type, v_stages);
+  perform millrace.write_status_started(p_pipeline, p_key_type, v_stages);
+  perform millrace.write_status_queued(p_pipeline, p_key_type);
+  perform millrace.write_status_since(p_pipeline);
+  perform millrace.write_status_intake(p_pipeline, p_key_type);
+end
+$$;
+
+-- Shows the latest runs of held entities, where the pipeline has one status column.
+create or replace function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 and (
+      select p.projection = 'status'
+      from millrace.pipelines p
+      where p.id = p_pipeline_id) then
+    perform millrace.write_entities(p_pipeline_id, 'settle', null, array(
+      select millrace.change_of(i, 'queued')
+      from unnest(p_entity_ids) i), null, null);
+  end if;
+end
+$$;
+
+-- The projection `status`: what a row shows, and by which values it gets there
+--
+-- What a row shows follows from its latest run. status_states() says it from the tables.
+-- status_path() says which values lie between what a row really shows and that: they go into the
+-- history, while the row itself is written once. A claim that was not shown, since somebody held
+-- the row, is made good there.
+
+-- Lists the values that a stage shows while it is under way.
+create or replace function millrace.live_values(p_shows jsonb) returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
+    p_shows ->> 'asked'], null)
+    || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s)
+$$;
+
+-- Says what a stage that is done shows: of a manual one the answer that its decision holds, of
+-- several the one that says most; null where it is none of them.
+create or replace function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+      select a.key
+      from jsonb_each(p_shows -> 'answers') a
+      where p_output -> 'decision' @> (a.value -> 'decision')
+      order by length((a.value -> 'decision')::text) desc, a.key
+      limit 1),
+    p_shows ->> 'completed')
+$$;
+
+-- Finds what decides what the latest runs of entities show: the live attempt, the last completed one
+-- of a run that is over, or the one that failed; and in which phase that is. done_id is the stage
+-- completed right before the live one. dropped: over without having been in work. An entity whose
+-- run is between two stages is left out.
+create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
+returns table (
+  id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
+  attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
+  done_id int, via text, retry_count smallint
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
+    case
+      when r.ended_as is not null then 'ended'
+      when e.discarded then 'discarded'
+      when r.status = 'completed' then 'completed'
+      when r.status = 'failed' and w.started_at is not null then 'failed'
+      when r.status <> 'running' then 'dropped'
+      when w.kind = 'manual' then 'asked'
+      when w.state <> 'queued' then 'started'
+      when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
+      else 'queued'
+    end,
+    case when r.status = 'failed' then w.error ->> 'code' end,
+    case when r.status = 'completed' and w.kind = 'manual' then w.output end,
+    d.stage_id, d.via, w.retry_count
+  from unnest(p_ids) i(id)
+  cross join lateral (
+    select o.*
+    from millrace.runs o
+    where o.entity_id = i.id
+      and o.pipeline_id = p_pipeline_id
+    order by o.id desc
+    limit 1) r
+  cross join lateral (
+    select r.status = 'completed' and r.began_from is not null and exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state = 'skipped'
+        and a.error ->> 'code' = 'discarded') as discarded
+    offset 0) e
+  left join lateral (
+    select a.*, s.kind, s.shows, vs.position
+    from millrace.attempts a
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = r.id
+      and not a.superseded
+      and case r.status
+        when 'running' then a.state in ('queued', 'started', 'waiting')
+        when 'completed' then a.state = 'completed'
+        else a.state in ('failed', 'cancelled')
+      end
+    order by vs.position desc, a.number desc
+    limit 1) w on true
+  left join lateral (
+    select a.stage_id,
+      case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
+    from millrace.attempts a
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = r.id
+      and not a.superseded
+      and a.state = 'completed'
+      and vs.position < w.position
+    order by vs.position desc
+    limit 1) d on r.status = 'running'
+  where r.status <> 'running' or w.id is not null
+$$;
+
+-- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
+-- figures beside it. A run in which every stage was skipped shows its last one as completed.
+create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
+returns table (
+  id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
+  retry_at timestamptz, error text
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select d.id,
+    case d.phase
+      when 'ended' then p.status -> 'ends' ->> d.ended_as
+      when 'discarded' then d.began_from
+      when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
+        select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
+        from millrace.version_stages vs
+        join millrace.stages s on s.id = vs.stage_id
+        where vs.version_id = d.version_id
+        order by vs.position desc
+        limit 1))
+      when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
+      when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
+      else d.shows ->> d.phase
+    end,
+    d.phase,
+    case when d.phase not in ('ended', 'discarded') then d.stage_id end,
+    case d.phase when 'ended' then d.stage_id else d.done_id end,
+    case
+      when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
+      else d.via
+    end,
+    case
+      when d.run_status = 'completed' then 0
+      else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
+    end,
+    case
+      when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
+    end,
+    case
+      when d.run_status = 'completed' then null
+      when a.error is not null then millrace.owner_message(a.error, a.id)
+      when d.retry_count > 0 then (
+        select millrace.owner_message(o.error, o.id)
+        from millrace.attempts o
+        where o.id = a.parent_id)
+    end
+  from millrace.pipelines p
+  cross join lateral millrace.deciding_attempts(p.id, p_ids) d
+  left join millrace.attempts a on a.id = d.attempt_id
+  where p.id = p_pipeline_id
+$$;
+
+-- Lists the values by which a row gets from what it shows to a value, and who writes each: null for
+-- the person at hand. p_stage_id is the stage that the value is of, and p_phase what it says of it;
+-- p_done_id the stage that was completed before, p_via what that one shows if it was a person's.
+create or replace function millrace.status_path(
+  p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
+  out steps text[], out actors text[]
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with place as materialized (
+    select t.shows as at, t.name as stage, d.shows as done, d.name as done_stage,
+      d.kind = 'manual' as answered, t.kind = 'manual' as asks, i.within,
+      coalesce(not i.within and d.id is distinct from t.id
+        and p_was = any (millrace.live_values(d.shows)), false) as after,
+      t.shows -> 'layer' is distinct from d.shows -> 'layer' and t.id is not null as crosses
+    from (values (p_stage_id, p_done_id)) k(stage_id, done_id)
+    left join millrace.stages t on t.id = k.stage_id
+    left join millrace.stages d on d.id = k.done_id
+    cross join lateral (
+      select coalesce(p_was = any (millrace.live_values(t.shows)), false) as within) i
+  ), step as (
+    select v.place, v.value, v.actor
+    from place p
+    cross join lateral (values
+      (1, case when p.after and p_was = p.done ->> 'backoff' then p.done ->> 'queued' end,
+        'system:auto'),
+      (2, case when p.after and p_was in (p.done ->> 'backoff', p.done ->> 'queued')
+        then p.done ->> 'started' end, 'agent:' || p.done_stage),
+      (3, case when p.after then coalesce(p_via, p.done ->> 'completed') end,
+        case when not p.answered then 'agent:' || p.done_stage end),
+      (4, case when p.after and p.crosses then p.done ->> 'leave' end, 'system:auto'),
+      (5, case when p.crosses and p_phase <> 'dropped' and (p.after or p_was is null)
+        then p.at ->> 'enter' end, 'system:auto'),
+      (6, case when p_phase in ('started', 'completed', 'failed', 'backoff')
+        and (not p.within or p_was = p.at ->> 'backoff')
+        then coalesce(p.at ->> 'queued', p.at ->> 'asked') end, 'system:auto'),
+      (7, case when p_phase in ('completed', 'failed', 'backoff')
+        and (not p.within or p_was in (p.at ->> 'backoff', p.at ->> 'queued'))
+        then p.at ->> 'started' end, 'agent:' || p.stage),
+      (8, p_value, case
+        when p_phase = 'completed' and p.asks or p_phase = 'discarded' then null
+        when p_phase in ('started', 'completed') then 'agent:' || p.stage
+        else 'system:auto' end)) v(place, value, actor)
+    where v.value is not null
+  )
+  select coalesce(array_agg(s.value order by s.place), '{}'),
+    coalesce(array_agg(s.actor order by s.place), '{}')
+  from (
+    select t.*, lag(t.value, 1, p_was) over (order by t.place) as before
+    from step t) s
+  where s.value is distinct from s.before
+$$;
+
+-- The projection `status`: retries that fell due
+
+-- Shows retries that fell due since the last sweep as queued, where their stage has a value of its
+-- own for backoff, on rows that nobody holds. A claim need not wait for it.
+create or replace function millrace.show_due(p_pipeline_id int, p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id and p.projection = 'status'
+    where s.pipeline_id = p_pipeline_id
+      and s.shows ->> 'backoff' <> s.shows ->> 'queued');
+  -- A sweep that could not show all of them leaves the rest to the next ones.
+  v_since timestamptz := (
+    select s.value::timestamptz - interval '10 minutes'
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+  v_last_id bigint := 0;
+  v_due record;
+begin
+  while cardinality(v_stages) > 0 loop
+    select max(d.id) as last_id, count(*) as found, array_agg(r.entity_id) as entity_ids
+    into v_due
+    from (
+      select a.id, a.run_id
+      from millrace.attempts a
+      where a.stage_id = any (v_stages)
+        and a.queue_at between v_since and v_now
+        and a.state = 'queued'
+        and a.retry_count > 0
+        and a.id > v_last_id
+      order by a.id
+      limit p_limit) d
+    join millrace.runs r on r.id = d.run_id;
+    exit when v_due.found = 0;
+    perform millrace.show_status(p_pipeline_id,
+      millrace.lock_entities(p_pipeline_id, v_due.entity_ids, false));
+    exit when v_due.found < p_limit;
+    v_last_id := v_due.last_id;
+  end loop;
+end
+$$;
+
 -- Sweeping children: tallies that nobody has added up, and fan-outs that are over
 
 -- Collects the children of one fan-out and wakes what became ready; false where somebody holds the
@@ -16767,6 +19080,13 @@ join millrace.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind
 $view$);
 
+select pg_temp.put_view('millrace.status_moves', true, $view$
+create or replace view millrace.status_moves as
+select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
+from millrace.pipelines p
+join millrace.version_moves m on m.version_id = p.current_version_id and not m.retired
+$view$);
+
 select pg_temp.put_view('millrace.paused', false, $view$
 create or replace view millrace.paused as
 select
@@ -17095,6 +19415,11 @@ comment on function millrace.fail_stage(bigint, text, text, boolean) is
 comment on function millrace.skip(bigint, text) is
   'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
   'by a threshold. Its result is null to those that need it.';
+
+comment on view millrace.status_moves is
+  'Which value of a status column may follow which: by the engine as work goes on, by a person who '
+  'writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the '
+  'same rows.';
 
 comment on function millrace.prioritise(bigint, int) is
   'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare '
@@ -17442,7 +19767,41 @@ begin
       'millrace.begin_roots(int4, int8[])',
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
-      'millrace.start_child_runs(int4, int8[])', 'millrace.sweep_fan_out(int8)',
+      'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
+      'millrace.refuse_status(text, text, text)', 'millrace.values_used(jsonb)',
+      'millrace.check_status_columns(jsonb)', 'millrace.check_status_tables(jsonb)',
+      'millrace.check_status_chain(jsonb)', 'millrace.check_status_values(jsonb)',
+      'millrace.check_layers(jsonb)', 'millrace.check_status_names(jsonb)',
+      'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
+      'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
+      'millrace.status_faults()', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.write_status_since(millrace.pipelines)',
+      'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
+      'millrace.write_status_intake(millrace.pipelines, text)',
+      'millrace.standings(int4, text[])',
+      'millrace.on_values_written(int4, text[], text[], text[])',
+      'millrace.start_at_value(int4, int4, text, text[])',
+      'millrace.begin_at_value(int4, int4, text, text, text[])', 'millrace.rows_named(text[])',
+      'millrace.answer_by_value(int4, int4, text, text[])',
+      'millrace.take_question_back(int4, int4, text[])',
+      'millrace.remedy_of_move(int4, int4, text, text)',
+      'millrace.refuse_move(int4, int4, int4, text, text, text[])',
+      'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
+      'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
+      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
+      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
+      'millrace.status_figures(jsonb, bool)',
+      'millrace.show_statement(millrace.pipelines, text, text, bool)',
+      'millrace.status_type(millrace.pipelines)', 'millrace.status_columns(jsonb)',
+      'millrace.completed_targets(millrace.stages)',
+      'millrace.write_status_outcomes(millrace.pipelines, text, millrace.stages[])',
+      'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
+      'millrace.write_status_queued(millrace.pipelines, text)',
+      'millrace.write_status(millrace.pipelines, text)', 'millrace.show_status(int4, text[])',
+      'millrace.live_values(jsonb)', 'millrace.done_value(jsonb, jsonb)',
+      'millrace.deciding_attempts(int4, text[])', 'millrace.status_states(int4, text[])',
+      'millrace.status_path(text, text, text, int4, int4, text)',
+      'millrace.show_due(int4, int4)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
       'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
       'millrace.pause(text, text)', 'millrace.unpause(text, text)'
