@@ -6,6 +6,7 @@ import { readSettings, settingWarnings } from '../local/platform/settings.ts';
 import { type Stack, startStack } from '../local/platform/stack.ts';
 import { startServices } from '../local/services/start-services.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+import { readPort } from './read-port.ts';
 
 const usage = `npm run stack -- [--json] [--data DIR] [--port N] [--db-port N]
   --json       print one line of JSON when ready, nothing else on standard output
@@ -31,13 +32,6 @@ const {
   if (values.data === '') throw new Error('--data is empty: name a folder.');
   return { ...values, port: readPort('--port', values.port), dbPort: readPort('--db-port', values['db-port']) };
 });
-
-function readPort(option: string, given: string | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  const port = /^\d{1,5}$/.test(given) ? Number(given) : 0;
-  if (port < 1 || port > 65_535) throw new Error(`${option} is "${given}", but must be a port from 1 to 65535.`);
-  return port;
-}
 
 let stack: Stack | undefined;
 let ending = false;

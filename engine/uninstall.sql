@@ -222,7 +222,14 @@ declare
       'millrace.prune_decisions()', 'millrace.check_replaces(jsonb)',
       'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
-      'millrace.save_endings(int4, int4, jsonb)',
+      'millrace.check_due(jsonb)', 'millrace.missing_due_index(millrace.pipelines)',
+      'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text)',
+      'millrace.due_rows(millrace.pipelines, timestamptz, text, int4)',
+      'millrace.lock_due(millrace.pipelines, text[])',
+      'millrace.start_held(millrace.pipelines, int4, text[], timestamptz)',
+      'millrace.next_due(millrace.pipelines, millrace.due_progress)',
+      'millrace.start_due_runs(millrace.pipelines)', 'millrace.start_due()',
+      'millrace.due_findings()', 'millrace.save_endings(int4, int4, jsonb)',
       'millrace.complete_or_end(int4, millrace.work[])',
       'millrace.endings_of(int4, millrace.work[])',
       'millrace.complete_and_end(int4, millrace.work[], int8[], text[])',
@@ -366,13 +373,14 @@ declare
       'millrace.in_flight', 'millrace.concurrency_groups', 'millrace.arrivals',
       'millrace.cut_overs', 'millrace.turns', 'public.millrace_decisions', 'millrace.alerts',
       'millrace.quota_uses', 'millrace.releases', 'millrace.status_values',
-      'millrace.version_moves', 'millrace.begun_rows', 'millrace.work', 'millrace.change',
-      'millrace.ready', 'millrace.cancelled', 'millrace.claimed', 'millrace.built',
-      'millrace.written', 'millrace.call', 'millrace.payer', 'millrace.done_attempts',
-      'millrace.forgers', 'millrace.dead_letters', 'millrace.schedules',
-      'millrace.queue_depth', 'millrace.stage_health', 'millrace.job_outcomes',
-      'millrace.agent_log', 'millrace.agent_executions', 'millrace.cut_over_report',
-      'millrace.operations', 'millrace.quotas', 'millrace.status_moves', 'millrace.paused'
+      'millrace.version_moves', 'millrace.begun_rows', 'millrace.due_progress',
+      'millrace.work', 'millrace.change', 'millrace.ready', 'millrace.cancelled',
+      'millrace.claimed', 'millrace.built', 'millrace.written', 'millrace.call',
+      'millrace.payer', 'millrace.done_attempts', 'millrace.forgers', 'millrace.dead_letters',
+      'millrace.schedules', 'millrace.queue_depth', 'millrace.stage_health',
+      'millrace.job_outcomes', 'millrace.agent_log', 'millrace.agent_executions',
+      'millrace.cut_over_report', 'millrace.operations', 'millrace.quotas',
+      'millrace.status_moves', 'millrace.paused'
     ]::text[]) s
     where to_regclass(s) is not null);
   v_enums oid[] := array(

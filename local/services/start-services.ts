@@ -19,6 +19,8 @@ export async function startServices({ env: given, keys, apiUrl }: Parameters<Sta
       const scraper = await startScraper({ env });
       started.push(scraper);
       env.SCRAPER_URL = scraper.url;
+      // Images and PDFs lie where the pages do.
+      if (env.SCRAPER_ALLOW_HOSTS) env.FEED_ALLOW_HOSTS ??= env.SCRAPER_ALLOW_HOSTS;
     }
     if (!env.OCR_URL) {
       env.OCR_AUTH_TOKEN ??= keys.ocrToken;

@@ -89,7 +89,7 @@ comment on function public.unknown_urls(text[]) is
 -- Puts a source off by its interval, with an error. The stage poll calls it before it tries again:
 -- should that never end either, the source still says so, and is due again.
 create function public.postpone_source(p_source_id uuid, p_error text) returns void
-language sql
+language sql security definer
 set search_path = pg_catalog, pg_temp
 as $$
   update public.source s

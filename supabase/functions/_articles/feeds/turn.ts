@@ -136,25 +136,24 @@ export class Turn {
     const pass = this.#pass;
     for (let from = 0; from < entries.length; from += atOnce) {
       const found = entries.slice(from, from + atOnce).map(foundUrl);
-      const fresh = new Set(await this.#poller.unknown(found.flatMap((one) => one?.url ?? [])));
-      for (const one of found) {
+      const fresh = new Set(await this.#poller.unknown(found.flatMap(({ url }) => url ?? [])));
+      for (const { url, title, published_at, end } of found) {
         // Taken off, so that what a feed names twice is taken once.
-        if (one && fresh.has(one.url)) {
+        if (url !== null && fresh.has(url)) {
           if (this.urls.length >= this.#poller.limits.newUrls) return;
-          fresh.delete(one.url);
-          this.urls.push(one);
+          fresh.delete(url);
+          this.urls.push({ url, title, published_at });
         }
-        pass.at++;
+        pass.at = end;
       }
     }
     if (whole) nextDocument(pass);
   }
 }
 
-/** The entry as the queue takes it, null where its address cannot be an article's. */
-function foundUrl({ url: written, title, at }: FeedEntry): FoundUrl | null {
-  const url = webAddress(written);
-  return url === null ? null : { url, title, published_at: at };
+/** The entry as the queue takes it; without an address where it cannot be an article's. */
+function foundUrl({ url, title, at, end }: FeedEntry) {
+  return { url: webAddress(url), title, published_at: at, end };
 }
 
 /** A date as conditional requests have it, an hour early: the site's clock may be slow. */
