@@ -26,7 +26,8 @@ create table public.source (
     check (kind in ('rss', 'rdf', 'atom', 'sitemap', 'sitemap_index')),
   constraint source_every_bounds check (every between '1 minute' and '31 days')
 );
-create index source_by_next_poll on public.source (next_poll_at) where next_poll_at is not null;
+create index source_by_next_poll on public.source (next_poll_at, id)
+  where next_poll_at is not null;
 comment on table public.source is
   'Feeds (RSS, Atom, RDF) and sitemaps whose articles enter the queue: insert an address.';
 comment on column public.source.kind is 'What the address turned out to be; null until its first poll.';
