@@ -41,6 +41,8 @@ export const articles = definePipeline({
       shared: [320, 330, 410],
       closed,
       moves,
+      // A new article whose URL or text is known.
+      entries: [520],
       drawn,
       lookup: 'public.status_lookup',
       history: {
