@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { articles as definition } from '../../supabase/functions/_pipelines/articles.ts';
-import { siteNotices } from '../../supabase/functions/_pipelines/site-notices.ts';
+import { defineArticles } from './define-articles.ts';
 import { test as base, type Engine, type Row } from './engine.ts';
 import { completed, Worker } from './worker.ts';
 
@@ -91,7 +90,7 @@ export class Articles {
 /** Vitest's test with a fresh engine and articles. */
 export const test = base.extend<{ articles: Articles }>({
   articles: async ({ engine }, use) => {
-    for (const pipeline of [siteNotices, definition]) await engine.define(pipeline.toJson());
+    await defineArticles((statement, values) => engine.rows(statement, values));
     await use(new Articles(engine));
   },
 });
