@@ -333,7 +333,7 @@ declare
       'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',
-      'millrace.standings(int4, text[])',
+      'millrace.standings(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.start_at_value(int4, int4, text, text[])',
       'millrace.begin_at_value(int4, int4, text, text, text[])', 'millrace.rows_named(text[])',

@@ -16914,16 +16914,10 @@ begin
       select
       from pg_attribute a
       where a.attrelid = to_regclass(p_status #>> '{history,table}')
-        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint')
-            and not exists (
-              select
-              from pg_attrdef d
-              where d.adrelid = a.attrelid
-                and d.adnum = a.attnum
-                and pg_get_expr(d.adbin, d.adrelid) like '%nextval(%')
+        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint', 'uuid')
           or a.attname = 'duration_ms' and format_type(a.atttypid, null) <> 'bigint')) then
     perform millrace.refuse_status('.history.table', format(
-      'in %s the column id must be a number or uuid that grows, and duration_ms a bigint',
+      'in %s the column id must be an integer or uuid that grows, and duration_ms a bigint',
       p_status #>> '{history,table}'),
       'id says which of two values of one transaction came first: let a uuid begin with '
       'nextval() of a sequence. An int of milliseconds ends after 25 days.');
@@ -17288,6 +17282,8 @@ create or replace function millrace.status_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -17300,21 +17296,21 @@ begin
     order by p.id
   loop
     return query execute format($q$
-      select 'a row shows where its run stands', r.id, null::bigint,
-        format('row %%s of %%s shows %%s, but its run is at %%s',
+      select 'a row shows where its run stands', (
+          select max(o.id)
+          from millrace.runs o
+          where o.pipeline_id = $1 and o.entity_id = s.id),
+        null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
           e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from %1$s e
-      cross join lateral millrace.status_states($1, array[e.%2$I::text]) s
-      cross join lateral (
-        select max(o.id) as id
-        from millrace.runs o
-        where o.pipeline_id = $1 and o.entity_id = e.%2$I::text) r
+      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
+      join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where e.%3$I::text is distinct from s.value
         and not (s.phase in ('queued', 'started', 'asked')
           and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
           and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column')
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
+      millrace.key_type(v_pipeline))
     using v_pipeline.id;
     if v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
@@ -17328,14 +17324,34 @@ create or replace function millrace.history_faults(p_pipeline millrace.pipelines
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query execute format($q$
     with step as (
       select h.%3$I as key, h.id, h.from_status::text as was, h.to_status::text as now,
-        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first
+        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first,
+        lead(h.id) over w is null as last
       from %2$s h
       window w as (partition by h.%3$I order by h.id)
+    ), pair as materialized (
+      select distinct s.was, s.now
+      from step s
+    ), illegal as materialized (
+      select p.was, p.now
+      from pair p
+      where not exists (
+          select
+          from millrace.version_moves m
+          join millrace.versions v on v.id = m.version_id
+          where v.pipeline_id = $1
+            and m.from_value is not distinct from p.was
+            and m.to_value = p.now)
+        and not exists (
+          select
+          from millrace.status_values o
+          where o.pipeline_id = $1 and o.retired and o.value in (p.was, p.now))
     )
     select 'a history is a chain of legal moves', null::bigint, null::bigint,
       format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,
@@ -17343,30 +17359,16 @@ begin
         case when s.was is distinct from s.before and not s.first
           then 'was at ' || coalesce(s.before, 'nothing') else 'no such move is legal' end)
     from step s
-    where (not s.first and s.was is distinct from s.before)
-      or (not (s.first and s.was is null) and not exists (
-        select
-        from millrace.version_moves m
-        join millrace.versions v on v.id = m.version_id
-        where v.pipeline_id = $1
-          and m.from_value is not distinct from s.was
-          and m.to_value = s.now)
-        and not exists (
-          select
-          from millrace.status_values o
-          where o.pipeline_id = $1 and o.retired and o.value in (s.was, s.now)))
+    left join illegal i on i.was is not distinct from s.was and i.now = s.now
+    where not s.first and s.was is distinct from s.before
+      or i.now is not null and not (s.first and s.was is null)
     union all
     select 'a history ends at the value of its row', null, null,
       format('row %%s of %%s shows %%s, but its history ends at %%s', e.%4$I, %1$L,
-        coalesce(e.%5$I::text, 'nothing'), l.now)
-    from %1$s e
-    cross join lateral (
-      select h.to_status::text as now
-      from %2$s h
-      where h.%3$I = e.%4$I
-      order by h.id desc
-      limit 1) l
-    where e.%5$I::text is distinct from l.now$q$,
+        coalesce(e.%5$I::text, 'nothing'), s.now)
+    from step s
+    join %1$s e on e.%4$I = s.key
+    where s.last and e.%5$I::text is distinct from s.now$q$,
     p_pipeline.entity_table, to_regclass(p_pipeline.status #>> '{history,table}'),
     p_pipeline.status #>> '{history,key}', p_pipeline.entity_key, p_pipeline.status ->> 'column')
   using p_pipeline.id;
@@ -17454,12 +17456,18 @@ begin
       p_pipeline.status ->> 'column', v_history ->> 'since',
       coalesce(format('n.%I', v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
     || case when v_changes is null then '' else format($f$
-    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-    update %1$s e set %2$I = null
-    from %3$s
-    where %4$s and n.%2$I is not null and e.%5$I = n.%5$I;
-    v_said := set_config('millrace.projecting', v_outer, true);$f$,
-      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key) end;
+    v_told := array(
+      select n.%5$I::text
+      from %3$s
+      where %4$s and n.%2$I is not null);
+    if cardinality(v_told) > 0 then
+      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+      update %1$s e set %2$I = null
+      where e.%5$I = any (v_told::%6$s[]);
+      v_said := set_config('millrace.projecting', v_outer, true);
+    end if;$f$,
+      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
+      millrace.key_type(p_pipeline)) end;
 end
 $write$;
 
@@ -17490,6 +17498,7 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
   v_said text;
+  v_told text[];
   v_written record;
 begin
   if tg_op = 'UPDATE' then
@@ -17532,51 +17541,56 @@ create or replace trigger %12$I after update on %11$s
 end
 $write$;
 
--- Says of entities where their latest runs stand: the version to judge by, the stage that is live,
+-- Says of entities, with the values that were written, where their latest runs stand: the version to judge by, the stage that is live,
 -- and the last stage that may be started over, null where there was no run.
-create or replace function millrace.standings(p_pipeline_id int, p_ids text[])
-returns table (
-  id text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
+create or replace function millrace.standings(
+  p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
+) returns table (
+  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
   until int
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select i.id, i.place, r.id, r.status,
-    case when r.status = 'running' then r.version_id else p.current_version_id end,
-    case when r.status = 'running' then f.stage_id end,
-    case
-      when r.status = 'completed' and r.ended_as is null then 1000000
-      else (
-        select c.position
-        from millrace.version_stages c
-        where c.version_id
-            = case when r.status = 'running' then r.version_id else p.current_version_id end
-          and c.stage_id = f.stage_id)
-    end
-  from millrace.pipelines p
-  cross join unnest(p_ids) with ordinality i(id, place)
-  left join lateral (
-    select o.*
-    from millrace.runs o
-    where o.entity_id = i.id
-      and o.pipeline_id = p.id
-    order by o.id desc
-    limit 1) r on true
-  left join lateral (
-    select a.stage_id
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded
-      and case r.status
-        when 'running' then a.state in ('queued', 'started', 'waiting')
-        when 'completed' then a.state = 'completed'
-        else a.state in ('failed', 'cancelled')
+#variable_conflict use_column
+begin
+  return query
+    select i.id, i.was, i.now, i.place, r.id, r.status,
+      case when r.status = 'running' then r.version_id else p.current_version_id end,
+      case when r.status = 'running' then f.stage_id end,
+      case
+        when r.status = 'completed' and r.ended_as is null then 1000000
+        else (
+          select c.position
+          from millrace.version_stages c
+          where c.version_id
+              = case when r.status = 'running' then r.version_id else p.current_version_id end
+            and c.stage_id = f.stage_id)
       end
-    order by vs.position desc, a.number desc
-    limit 1) f on true
-  where p.id = p_pipeline_id
+    from millrace.pipelines p
+    cross join unnest(p_ids, p_was, p_now) with ordinality i(id, was, now, place)
+    left join lateral (
+      select o.*
+      from millrace.runs o
+      where o.entity_id = i.id
+        and o.pipeline_id = p.id
+      order by o.id desc
+      limit 1) r on true
+    left join lateral (
+      select a.stage_id
+      from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      where a.run_id = r.id
+        and not a.superseded
+        and case r.status
+          when 'running' then a.state in ('queued', 'started', 'waiting')
+          when 'completed' then a.state = 'completed'
+          else a.state in ('failed', 'cancelled')
+        end
+      order by vs.position desc, a.number desc
+      limit 1) f on true
+    where p.id = p_pipeline_id;
+end
 $$;
 
 -- Acts on values that people wrote: judges them all, then does what each means. The caller, an
@@ -17600,9 +17614,9 @@ declare
 begin
   for v_group in
     with standing as materialized (
-      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, p_was[s.place] as was,
-        p_now[s.place] as now, array_agg(s.id order by s.place) as ids
-      from millrace.standings(p_pipeline_id, p_ids) s
+      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
+        array_agg(s.id order by s.place) as ids
+      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
       group by 1, 2, 3, 4, 5, 6
     )
     select s.*, m.means, m.stage_id, m.declared
@@ -17670,7 +17684,6 @@ begin
       and r.entity_id = any (p_ids)
       and (r.status = 'running') is true;
   end if;
-  perform millrace.show_status(p_pipeline_id, p_ids);
 end
 $$;
 
@@ -17693,19 +17706,23 @@ declare
   v_early record;
 begin
   begin
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids, '{}',
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
+      case when p_means = 'enter' then p_ids else '{}' end,
       p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
       using errcode = 'MR005', hint = v_hint;
   end;
+  if p_means = 'start' then
+    return;
+  end if;
   select min(s.name) as stage, array_agg(st.id order by st.place) as ids
   into v_early
   from millrace.standings(p_pipeline_id, p_ids) st
   join millrace.stages s on s.id = st.live_id
   join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
-  where p_means = 'enter' and st.until < vs.position;
+  where st.until < vs.position;
   if v_early.ids is not null then
     raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
       'its output along',
@@ -17713,7 +17730,6 @@ begin
       using errcode = 'MR005',
         hint = format('Queue %s instead, or give the row its output.', v_early.stage);
   end if;
-  perform millrace.show_status(p_pipeline_id, p_ids);
 end
 $$;
 
@@ -18581,27 +18597,31 @@ $$;
 
 -- Lists the values that a stage shows while it is under way.
 create or replace function millrace.live_values(p_shows jsonb) returns text[]
-language sql immutable
+language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
+begin
+  return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
     p_shows ->> 'asked'], null)
-    || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s)
+    || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s);
+end
 $$;
 
 -- Says what a stage that is done shows: of a manual one the answer that its decision holds, of
 -- several the one that says most; null where it is none of them.
 create or replace function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
-language sql immutable
+language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce((
+begin
+  return coalesce((
       select a.key
       from jsonb_each(p_shows -> 'answers') a
       where p_output -> 'decision' @> (a.value -> 'decision')
       order by length((a.value -> 'decision')::text) desc, a.key
       limit 1),
-    p_shows ->> 'completed')
+    p_shows ->> 'completed');
+end
 $$;
 
 -- Finds what decides what the latest runs of entities show: the live attempt, the last completed one
@@ -18614,68 +18634,72 @@ returns table (
   attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
   done_id int, via text, retry_count smallint
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
-    case
-      when r.ended_as is not null then 'ended'
-      when e.discarded then 'discarded'
-      when r.status = 'completed' then 'completed'
-      when r.status = 'failed' and w.started_at is not null then 'failed'
-      when r.status <> 'running' then 'dropped'
-      when w.kind = 'manual' then 'asked'
-      when w.state <> 'queued' then 'started'
-      when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
-      else 'queued'
-    end,
-    case when r.status = 'failed' then w.error ->> 'code' end,
-    case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-    d.stage_id, d.via, w.retry_count
-  from unnest(p_ids) i(id)
-  cross join lateral (
-    select o.*
-    from millrace.runs o
-    where o.entity_id = i.id
-      and o.pipeline_id = p_pipeline_id
-    order by o.id desc
-    limit 1) r
-  cross join lateral (
-    select r.status = 'completed' and r.began_from is not null and exists (
-      select
+#variable_conflict use_column
+begin
+  return query
+    select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
+      case
+        when r.ended_as is not null then 'ended'
+        when e.discarded then 'discarded'
+        when r.status = 'completed' then 'completed'
+        when r.status = 'failed' and w.started_at is not null then 'failed'
+        when r.status <> 'running' then 'dropped'
+        when w.kind = 'manual' then 'asked'
+        when w.state <> 'queued' then 'started'
+        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
+        else 'queued'
+      end,
+      case when r.status = 'failed' then w.error ->> 'code' end,
+      case when r.status = 'completed' and w.kind = 'manual' then w.output end,
+      d.stage_id, d.via, w.retry_count
+    from unnest(p_ids) i(id)
+    cross join lateral (
+      select o.*
+      from millrace.runs o
+      where o.entity_id = i.id
+        and o.pipeline_id = p_pipeline_id
+      order by o.id desc
+      limit 1) r
+    cross join lateral (
+      select r.status = 'completed' and r.began_from is not null and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and not a.superseded
+          and a.state = 'skipped'
+          and a.error ->> 'code' = 'discarded') as discarded
+      offset 0) e
+    left join lateral (
+      select a.*, s.kind, s.shows, vs.position
       from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      join millrace.stages s on s.id = a.stage_id
       where a.run_id = r.id
         and not a.superseded
-        and a.state = 'skipped'
-        and a.error ->> 'code' = 'discarded') as discarded
-    offset 0) e
-  left join lateral (
-    select a.*, s.kind, s.shows, vs.position
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded
-      and case r.status
-        when 'running' then a.state in ('queued', 'started', 'waiting')
-        when 'completed' then a.state = 'completed'
-        else a.state in ('failed', 'cancelled')
-      end
-    order by vs.position desc, a.number desc
-    limit 1) w on true
-  left join lateral (
-    select a.stage_id,
-      case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded
-      and a.state = 'completed'
-      and vs.position < w.position
-    order by vs.position desc
-    limit 1) d on r.status = 'running'
-  where r.status <> 'running' or w.id is not null
+        and case r.status
+          when 'running' then a.state in ('queued', 'started', 'waiting')
+          when 'completed' then a.state = 'completed'
+          else a.state in ('failed', 'cancelled')
+        end
+      order by vs.position desc, a.number desc
+      limit 1) w on true
+    left join lateral (
+      select a.stage_id,
+        case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
+      from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      join millrace.stages s on s.id = a.stage_id
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state = 'completed'
+        and vs.position < w.position
+      order by vs.position desc
+      limit 1) d on r.status = 'running'
+    where r.status <> 'running' or w.id is not null;
+end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
@@ -18685,50 +18709,54 @@ returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
   retry_at timestamptz, error text
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select d.id,
-    case d.phase
-      when 'ended' then p.status -> 'ends' ->> d.ended_as
-      when 'discarded' then d.began_from
-      when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
-        select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
-        from millrace.version_stages vs
-        join millrace.stages s on s.id = vs.stage_id
-        where vs.version_id = d.version_id
-        order by vs.position desc
-        limit 1))
-      when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
-      when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
-      else d.shows ->> d.phase
-    end,
-    d.phase,
-    case when d.phase not in ('ended', 'discarded') then d.stage_id end,
-    case d.phase when 'ended' then d.stage_id else d.done_id end,
-    case
-      when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
-      else d.via
-    end,
-    case
-      when d.run_status = 'completed' then 0
-      else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
-    end,
-    case
-      when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
-    end,
-    case
-      when d.run_status = 'completed' then null
-      when a.error is not null then millrace.owner_message(a.error, a.id)
-      when d.retry_count > 0 then (
-        select millrace.owner_message(o.error, o.id)
-        from millrace.attempts o
-        where o.id = a.parent_id)
-    end
-  from millrace.pipelines p
-  cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-  left join millrace.attempts a on a.id = d.attempt_id
-  where p.id = p_pipeline_id
+#variable_conflict use_column
+begin
+  return query
+    select d.id,
+      case d.phase
+        when 'ended' then p.status -> 'ends' ->> d.ended_as
+        when 'discarded' then d.began_from
+        when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
+          select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
+          from millrace.version_stages vs
+          join millrace.stages s on s.id = vs.stage_id
+          where vs.version_id = d.version_id
+          order by vs.position desc
+          limit 1))
+        when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
+        when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
+        else d.shows ->> d.phase
+      end,
+      d.phase,
+      case when d.phase not in ('ended', 'discarded') then d.stage_id end,
+      case d.phase when 'ended' then d.stage_id else d.done_id end,
+      case
+        when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
+        else d.via
+      end,
+      case
+        when d.run_status = 'completed' then 0
+        else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
+      end,
+      case
+        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
+      end,
+      case
+        when d.run_status = 'completed' then null
+        when a.error is not null then millrace.owner_message(a.error, a.id)
+        when d.retry_count > 0 then (
+          select millrace.owner_message(o.error, o.id)
+          from millrace.attempts o
+          where o.id = a.parent_id)
+      end
+    from millrace.pipelines p
+    cross join lateral millrace.deciding_attempts(p.id, p_ids) d
+    left join millrace.attempts a on a.id = d.attempt_id
+    where p.id = p_pipeline_id;
+end
 $$;
 
 -- Lists the values by which a row gets from what it shows to a value, and who writes each: null for
@@ -18738,51 +18766,65 @@ create or replace function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out steps text[], out actors text[]
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  with place as materialized (
-    select t.shows as at, t.name as stage, d.shows as done, d.name as done_stage,
-      d.kind = 'manual' as answered, t.kind = 'manual' as asks, i.within,
-      coalesce(not i.within and d.id is distinct from t.id
-        and p_was = any (millrace.live_values(d.shows)), false) as after,
-      t.shows -> 'layer' is distinct from d.shows -> 'layer' and t.id is not null as crosses
-    from (values (p_stage_id, p_done_id)) k(stage_id, done_id)
-    left join millrace.stages t on t.id = k.stage_id
-    left join millrace.stages d on d.id = k.done_id
-    cross join lateral (
-      select coalesce(p_was = any (millrace.live_values(t.shows)), false) as within) i
-  ), step as (
-    select v.place, v.value, v.actor
-    from place p
-    cross join lateral (values
-      (1, case when p.after and p_was = p.done ->> 'backoff' then p.done ->> 'queued' end,
-        'system:auto'),
-      (2, case when p.after and p_was in (p.done ->> 'backoff', p.done ->> 'queued')
-        then p.done ->> 'started' end, 'agent:' || p.done_stage),
-      (3, case when p.after then coalesce(p_via, p.done ->> 'completed') end,
-        case when not p.answered then 'agent:' || p.done_stage end),
-      (4, case when p.after and p.crosses then p.done ->> 'leave' end, 'system:auto'),
-      (5, case when p.crosses and p_phase <> 'dropped' and (p.after or p_was is null)
-        then p.at ->> 'enter' end, 'system:auto'),
-      (6, case when p_phase in ('started', 'completed', 'failed', 'backoff')
-        and (not p.within or p_was = p.at ->> 'backoff')
-        then coalesce(p.at ->> 'queued', p.at ->> 'asked') end, 'system:auto'),
-      (7, case when p_phase in ('completed', 'failed', 'backoff')
-        and (not p.within or p_was in (p.at ->> 'backoff', p.at ->> 'queued'))
-        then p.at ->> 'started' end, 'agent:' || p.stage),
-      (8, p_value, case
-        when p_phase = 'completed' and p.asks or p_phase = 'discarded' then null
-        when p_phase in ('started', 'completed') then 'agent:' || p.stage
-        else 'system:auto' end)) v(place, value, actor)
-    where v.value is not null
-  )
-  select coalesce(array_agg(s.value order by s.place), '{}'),
-    coalesce(array_agg(s.actor order by s.place), '{}')
-  from (
-    select t.*, lag(t.value, 1, p_was) over (order by t.place) as before
-    from step t) s
-  where s.value is distinct from s.before
+declare
+  v_at record;
+  v_done record;
+  v_within boolean;
+  v_after boolean;
+  v_crosses boolean;
+  v_waited boolean;
+  v_values text[];
+  v_actors text[];
+  v_last text := p_was;
+begin
+  select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_at
+  from millrace.stages s
+  where s.id = p_stage_id;
+  select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_done
+  from millrace.stages s
+  where s.id = p_done_id;
+  v_within := coalesce(p_was = any (millrace.live_values(v_at.shows)), false);
+  v_after := coalesce(not v_within and v_done.id is distinct from v_at.id
+    and p_was = any (millrace.live_values(v_done.shows)), false);
+  v_crosses := v_at.id is not null
+    and v_at.shows -> 'layer' is distinct from v_done.shows -> 'layer';
+  v_waited := coalesce(p_was in (v_at.shows ->> 'backoff', v_at.shows ->> 'queued'), false);
+  -- What is left of the stage that is done, from layer to layer, what comes first of the stage that
+  -- the value is of, and the value.
+  v_values := array[
+    case when v_after and p_was = v_done.shows ->> 'backoff' then v_done.shows ->> 'queued' end,
+    case when v_after and p_was in (v_done.shows ->> 'backoff', v_done.shows ->> 'queued')
+      then v_done.shows ->> 'started' end,
+    case when v_after then coalesce(p_via, v_done.shows ->> 'completed') end,
+    case when v_after and v_crosses then v_done.shows ->> 'leave' end,
+    case when v_crosses and p_phase <> 'dropped' and (v_after or p_was is null)
+      then v_at.shows ->> 'enter' end,
+    case when p_phase in ('started', 'completed', 'failed', 'backoff')
+      and (not v_within or p_was = v_at.shows ->> 'backoff')
+      then coalesce(v_at.shows ->> 'queued', v_at.shows ->> 'asked') end,
+    case when p_phase in ('completed', 'failed', 'backoff') and (not v_within or v_waited)
+      then v_at.shows ->> 'started' end,
+    p_value];
+  v_actors := array['system:auto', v_done.agent, case when not v_done.asks then v_done.agent end,
+    'system:auto', 'system:auto', 'system:auto', v_at.agent,
+    case
+      when p_phase = 'completed' and v_at.asks or p_phase = 'discarded' then null
+      when p_phase in ('started', 'completed') then v_at.agent
+      else 'system:auto'
+    end];
+  steps := '{}';
+  actors := '{}';
+  for v_place in 1 .. 8 loop
+    if v_values[v_place] <> v_last or v_last is null and v_values[v_place] is not null then
+      v_last := v_values[v_place];
+      steps := steps || v_last;
+      actors := actors || v_actors[v_place];
+    end if;
+  end loop;
+end
 $$;
 
 -- The projection `status`: retries that fell due
@@ -20113,7 +20155,7 @@ begin
       'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',
-      'millrace.standings(int4, text[])',
+      'millrace.standings(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.start_at_value(int4, int4, text, text[])',
       'millrace.begin_at_value(int4, int4, text, text, text[])', 'millrace.rows_named(text[])',

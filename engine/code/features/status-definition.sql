@@ -135,16 +135,10 @@ begin
       select
       from pg_attribute a
       where a.attrelid = to_regclass(p_status #>> '{history,table}')
-        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint')
-            and not exists (
-              select
-              from pg_attrdef d
-              where d.adrelid = a.attrelid
-                and d.adnum = a.attnum
-                and pg_get_expr(d.adbin, d.adrelid) like '%nextval(%')
+        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint', 'uuid')
           or a.attname = 'duration_ms' and format_type(a.atttypid, null) <> 'bigint')) then
     perform millrace.refuse_status('.history.table', format(
-      'in %s the column id must be a number or uuid that grows, and duration_ms a bigint',
+      'in %s the column id must be an integer or uuid that grows, and duration_ms a bigint',
       p_status #>> '{history,table}'),
       'id says which of two values of one transaction came first: let a uuid begin with '
       'nextval() of a sequence. An int of milliseconds ends after 25 days.');
