@@ -13,8 +13,14 @@ export const common = {
   hookTimeout: 160_000,
 } as const;
 
-// These run the functions' own code, which counts what its process has used: each file has a process to itself.
-const runtime = ['runtime', 'examples'].map((folder) => `tests/${folder}/**/*.test.ts`);
+// These count what their process has used, some of them through the functions' own code, which does: each file has a process to
+// itself.
+const counting = [
+  ...['budget', 'drain', 'drain-limits', 'job-poll'].map((name) => `tests/runtime/${name}.test.ts`),
+  ...['book-growth', 'extract-text', 'growth', 'pdf', 'sample-documents', 'transcription-callbacks'].map(
+    (name) => `tests/examples/${name}.test.ts`,
+  ),
+];
 const left = ['**/node_modules/**', 'tests/bench/**', 'tests/soak/**'];
 
 const short = ['engine', 'docs'].map((folder) => path.join(import.meta.dirname, 'tests', folder, path.sep));
@@ -38,7 +44,7 @@ export default defineConfig({
     // What a passing test prints on the way would bury what a failing one says.
     silent: 'passed-only',
     projects: [
-      { test: { ...common, name: 'runtime', include: runtime, exclude: left } },
+      { test: { ...common, name: 'counting', include: counting, exclude: left } },
       // The others keep no state in their process, so that one runs many of them and loads what they share once.
       {
         test: {
@@ -46,7 +52,7 @@ export default defineConfig({
           name: 'shared',
           isolate: false,
           include: ['tests/**/*.test.ts'],
-          exclude: [...left, ...runtime],
+          exclude: [...left, ...counting],
         },
       },
     ],

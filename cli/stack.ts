@@ -1,10 +1,12 @@
 // npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
+import { reviewLink } from '../local/platform/review-link.ts';
 import { readSettings, settingWarnings } from '../local/platform/settings.ts';
 import { type Stack, startStack } from '../local/platform/stack.ts';
 import { startServices } from '../local/services/start-services.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+import { readPort } from './read-port.ts';
 
 const usage = `npm run stack -- [--json] [--data DIR] [--port N] [--db-port N]
   --json       print one line of JSON when ready, nothing else on standard output
@@ -31,13 +33,6 @@ const {
   return { ...values, port: readPort('--port', values.port), dbPort: readPort('--db-port', values['db-port']) };
 });
 
-function readPort(option: string, given: string | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  const port = /^\d{1,5}$/.test(given) ? Number(given) : 0;
-  if (port < 1 || port > 65_535) throw new Error(`${option} is "${given}", but must be a port from 1 to 65535.`);
-  return port;
-}
-
 let stack: Stack | undefined;
 let ending = false;
 
@@ -56,7 +51,7 @@ process.on('SIGHUP', end);
 // The process that started this has died.
 process.on('disconnect', end);
 
-function printAddresses(ready: Stack, seconds: string): void {
+function printAddresses(ready: Stack, seconds: string, reviewPage: string): void {
   const rows = {
     API: ready.apiUrl,
     Functions: ready.functionsUrl,
@@ -70,6 +65,7 @@ function printAddresses(ready: Stack, seconds: string): void {
     'service_role key': ready.serviceRoleKey,
     'anon key': ready.anonKey,
     'Data folder': ready.dataDir,
+    'Review page': reviewPage,
   };
   console.log(pc.green(`ready in ${seconds} s`));
   for (const [name, value] of Object.entries(rows)) console.log(`  ${pc.bold(name.padEnd(17))} ${value}`);
@@ -99,7 +95,8 @@ try {
     const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
     console.log(JSON.stringify({ ...addresses, scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir }));
   } else {
-    printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1));
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    printAddresses(ready, seconds, await reviewLink(ready, 'curator'));
   }
 } catch (error) {
   // Ctrl-C while starting ends the programs that prepare the database too: no failure worth telling.

@@ -116,6 +116,11 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE UNIQUE INDEX attempts_number_key ON millrace.attempts USING btree (run_id, stage_id, number)
   CREATE UNIQUE INDEX attempts_pkey ON millrace.attempts USING btree (id) WITH (fillfactor='90')
 sequence millrace.attempts_id_seq
+table millrace.begun_rows
+  column entity_id text not null
+  column pipeline_id integer not null
+  constraint begun_rows_pkey PRIMARY KEY (pipeline_id, entity_id)
+  CREATE UNIQUE INDEX begun_rows_pkey ON millrace.begun_rows USING btree (pipeline_id, entity_id)
 type millrace.built
   column entity json
   column failure json
@@ -241,6 +246,14 @@ table millrace.dropped_metadata
   constraint dropped_metadata_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX dropped_metadata_pkey ON millrace.dropped_metadata USING btree (id)
 sequence millrace.dropped_metadata_id_seq
+table millrace.due_progress with (fillfactor=50)
+  column lap_at timestamp with time zone
+  column lap_key text
+  column pipeline_id integer not null
+  column seen_until timestamp with time zone not null
+  constraint due_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint due_progress_pkey PRIMARY KEY (pipeline_id)
+  CREATE UNIQUE INDEX due_progress_pkey ON millrace.due_progress USING btree (pipeline_id)
 table millrace.fan_outs with (fillfactor=50)
   column attempt_id bigint not null
   column cancelled integer not null default 0
@@ -350,10 +363,12 @@ type millrace.payer
 table millrace.pipelines
   column created_at timestamp with time zone not null default millrace.now()
   column current_version_id integer
+  column due_column text
   column enabled boolean not null default true
   column entity_key text not null
   column entity_table regclass not null
   column group_key text
+  column has_given boolean not null default false
   column id integer not null generated always as identity
   column is_child boolean not null default false
   column metadata_column text
@@ -362,10 +377,11 @@ table millrace.pipelines
   column quota jsonb
   column quota_changed_at timestamp with time zone
   column replaces_id integer
+  column status jsonb
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
-  constraint pipelines_projection_known CHECK ((projection = ANY (ARRAY['columns'::text, 'none'::text])))
+  constraint pipelines_projection_known CHECK ((projection = ANY (ARRAY['columns'::text, 'status'::text, 'none'::text])))
   constraint pipelines_replaces_fkey FOREIGN KEY (replaces_id) REFERENCES millrace.pipelines(id)
   constraint pipelines_replaces_key UNIQUE (replaces_id)
   CREATE UNIQUE INDEX pipelines_name_key ON millrace.pipelines USING btree (name)
@@ -424,10 +440,13 @@ table millrace.run_metadata
   CREATE UNIQUE INDEX run_metadata_pkey ON millrace.run_metadata USING btree (id)
 sequence millrace.run_metadata_id_seq
 table millrace.runs with (fillfactor=80)
+  column began_from text
   column created_at timestamp with time zone not null
+  column ended_as text
   column entity_id text not null
   column fan_out_id bigint
   column finished_at timestamp with time zone
+  column given integer[]
   column id bigint not null generated always as identity
   column item_key text
   column metadata_id bigint
@@ -491,6 +510,7 @@ table millrace.stages
   column fan_in jsonb
   column function_name text
   column has_conditional_followers boolean not null default false
+  column has_ends boolean not null default false
   column has_groups boolean not null default false
   column id integer not null generated always as identity
   column kind text not null
@@ -503,6 +523,7 @@ table millrace.stages
   column poll_every interval
   column result_limit_bytes integer not null
   column retry jsonb not null
+  column shows jsonb
   column sla interval
   column sla_changed_at timestamp with time zone
   column timeout interval not null
@@ -518,6 +539,26 @@ table millrace.stages
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
 sequence millrace.stages_id_seq
+view millrace.status_moves
+  column by text
+  column drawn boolean
+  column from_value text
+  column means text
+  column pipeline text
+  column to_value text
+  as  SELECT DISTINCT p.name AS pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means FROM millrace.pipelines p JOIN millrace.version_moves m ON m.version_id = p.current_version_id AND NOT m.retired;
+table millrace.status_values
+  column category text not null
+  column description text not null
+  column is_terminal boolean not null
+  column name text not null
+  column pipeline_id integer not null
+  column retired boolean not null default false
+  column sort_order integer not null
+  column value text not null
+  constraint status_values_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint status_values_pkey PRIMARY KEY (pipeline_id, value)
+  CREATE UNIQUE INDEX status_values_pkey ON millrace.status_values USING btree (pipeline_id, value)
 table millrace.turns
   column attempt_id bigint not null
   column call_id text
@@ -532,12 +573,29 @@ table millrace.turns
   constraint turns_kind_known CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text])))
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
+table millrace.version_moves
+  column at_stage_id integer
+  column by text not null
+  column declared boolean not null default false
+  column drawn boolean not null default false
+  column from_value text
+  column means text not null
+  column retired boolean not null default false
+  column stage_id integer
+  column to_value text not null
+  column version_id integer not null
+  constraint version_moves_by_known CHECK ((by = ANY (ARRAY['engine'::text, 'person'::text, 'call'::text])))
+  constraint version_moves_version_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX version_moves_key ON millrace.version_moves USING btree (version_id, from_value, to_value, by, means, at_stage_id, stage_id) NULLS NOT DISTINCT
 table millrace.version_stages
   column after jsonb not null default '[]'::jsonb
   column child_pipeline_id integer
   column dependents integer[] not null
+  column ends jsonb
+  column given_path jsonpath
   column is_sink boolean not null
   column needs integer[] not null
+  column on_demand boolean not null default false
   column otherwise text
   column position integer not null
   column stage_id integer not null
@@ -604,6 +662,44 @@ type millrace.written
   column dirty boolean
   column entity_id text
   column status text
+view public.article_backlog with (security_invoker=true)
+  column articles bigint
+  column category text
+  column code smallint
+  column name text
+  column oldest_id uuid
+  column oldest_since timestamp with time zone
+  as  SELECT l.code, l.name, l.category, q.articles, q.oldest_since, min(o.id::text)::uuid AS oldest_id FROM ( SELECT i.status_code, count(*) AS articles, min(i.status_changed_at) AS oldest_since FROM ingestion_queue i GROUP BY i.status_code) q JOIN status_lookup l ON l.code = q.status_code JOIN ingestion_queue o ON o.status_code = q.status_code AND o.status_changed_at = q.oldest_since GROUP BY l.code, q.articles, q.oldest_since;
+  grant select to authenticated
+  grant select to service_role
+table public.article_fingerprint row level security
+  column fingerprint text not null
+  column queue_id uuid not null
+  constraint article_fingerprint_pkey PRIMARY KEY (fingerprint)
+  constraint article_fingerprint_queue_fkey FOREIGN KEY (queue_id) REFERENCES ingestion_queue(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+  CREATE INDEX article_fingerprint_by_article ON public.article_fingerprint USING btree (queue_id)
+  CREATE UNIQUE INDEX article_fingerprint_pkey ON public.article_fingerprint USING btree (fingerprint)
+  grant select to service_role
+view public.article_ready with (security_invoker=true)
+  column id uuid
+  column name text
+  column ready_since timestamp with time zone
+  column status_code smallint
+  column title text
+  column url text
+  as  SELECT q.id, q.status_code, l.name, q.title, q.url, q.status_changed_at AS ready_since FROM ingestion_queue q JOIN status_lookup l ON l.code = q.status_code WHERE q.status_code = ANY (ARRAY[110, 120, 210, 220, 230, 330]);
+  grant select to authenticated
+  grant select to service_role
+view public.article_state_times with (security_invoker=true)
+  column code smallint
+  column left_it bigint
+  column longest_ms bigint
+  column name text
+  column p50_ms double precision
+  column p95_ms double precision
+  as  SELECT l.code, l.name, count(*) AS left_it, percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (h.duration_ms::double precision)) AS p50_ms, percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (h.duration_ms::double precision)) AS p95_ms, max(h.duration_ms) AS longest_ms FROM status_history h JOIN status_lookup l ON l.code = h.from_status WHERE h.changed_at > ((( SELECT max(n.changed_at) AS max FROM status_history n)) - '7 days'::interval) GROUP BY l.code;
+  grant select to authenticated
+  grant select to service_role
 view public.book_costs with (security_invoker=true)
   column account_id uuid
   column books bigint
@@ -844,6 +940,87 @@ view public.document_costs with (security_invoker=true)
   as  SELECT metadata ->> 'clerk_org_id'::text AS clerk_org_id, metadata ->> 'source_platform'::text AS source_platform, count(*) AS documents, count(*) FILTER (WHERE status = 'completed'::text) AS completed, sum((metadata ->> 'total_cost_usd'::text)::numeric) AS cost_usd FROM pipeline_job j GROUP BY (metadata ->> 'clerk_org_id'::text), (metadata ->> 'source_platform'::text);
   grant select to authenticated
   grant select to service_role
+table public.ingestion_queue with (fillfactor=70) row level security
+  column added_by uuid default auth.uid()
+  column author text
+  column canonical_url text
+  column content text
+  column created_at timestamp with time zone not null default now()
+  column duplicate_of uuid
+  column entered_as text not null
+  column entry_type text not null default 'discovered'::text
+  column id uuid not null default gen_random_uuid()
+  column image_url text
+  column language text
+  column no_duplicate boolean not null default false
+  column published_at timestamp with time zone
+  column revision integer not null default 0
+  column score real
+  column source_id uuid
+  column status text
+  column status_changed_at timestamp with time zone not null default now()
+  column status_changes jsonb
+  column status_code smallint
+  column summary text
+  column tags text[]
+  column text_fingerprint text
+  column thumbnail_url text
+  column title text
+  column topic_id uuid
+  column url text
+  column url_fingerprint text
+  constraint ingestion_queue_duplicate_fkey FOREIGN KEY (duplicate_of) REFERENCES ingestion_queue(id) ON DELETE SET NULL
+  constraint ingestion_queue_entered_as_known CHECK ((entered_as = ANY (ARRAY['discovered'::text, 'manual'::text, 'import'::text])))
+  constraint ingestion_queue_entry_type_known CHECK ((entry_type = ANY (ARRAY['discovered'::text, 'manual'::text, 'import'::text, 'retry'::text])))
+  constraint ingestion_queue_pkey PRIMARY KEY (id)
+  constraint ingestion_queue_source_fkey FOREIGN KEY (source_id) REFERENCES source(id) ON DELETE SET NULL
+  constraint ingestion_queue_thumbnail_form CHECK (((thumbnail_url !~* '^\s*[a-z][a-z0-9+.-]*:'::text) OR (thumbnail_url ~* '^https?://'::text)))
+  constraint ingestion_queue_topic_fkey FOREIGN KEY (topic_id) REFERENCES topic(id) ON DELETE SET NULL
+  constraint ingestion_queue_url_form CHECK ((url ~* '^https?://[^\s/]'::text))
+  constraint ingestion_queue_url_length CHECK ((octet_length(url) <= 8000))
+  CREATE INDEX ingestion_queue_by_source ON public.ingestion_queue USING btree (source_id) WHERE (source_id IS NOT NULL)
+  CREATE INDEX ingestion_queue_by_time ON public.ingestion_queue USING btree (created_at)
+  CREATE INDEX ingestion_queue_by_user ON public.ingestion_queue USING btree (added_by) WHERE (added_by IS NOT NULL)
+  CREATE INDEX ingestion_queue_copies ON public.ingestion_queue USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL)
+  CREATE UNIQUE INDEX ingestion_queue_pkey ON public.ingestion_queue USING btree (id)
+  CREATE UNIQUE INDEX ingestion_queue_text_key ON public.ingestion_queue USING btree (text_fingerprint) WHERE (text_fingerprint IS NOT NULL)
+  CREATE UNIQUE INDEX ingestion_queue_url_key ON public.ingestion_queue USING btree (url_fingerprint) WHERE (url_fingerprint IS NOT NULL)
+  CREATE TRIGGER ingestion_queue_1_edit BEFORE UPDATE OF title, summary, tags, thumbnail_url ON public.ingestion_queue FOR EACH ROW WHEN (((old.title IS DISTINCT FROM new.title) OR (old.summary IS DISTINCT FROM new.summary) OR (old.tags IS DISTINCT FROM new.tags) OR (old.thumbnail_url IS DISTINCT FROM new.thumbnail_url))) EXECUTE FUNCTION edit_article()
+  CREATE TRIGGER ingestion_queue_2_move BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code IS DISTINCT FROM new.status_code) AND (((320 = old.status_code) OR (320 = new.status_code)) OR (old.status_code >= 500) OR (old.status_changes IS NOT NULL)))) EXECUTE FUNCTION move_article()
+  CREATE TRIGGER ingestion_queue_3_entered BEFORE UPDATE OF entered_as ON public.ingestion_queue FOR EACH ROW WHEN ((old.entered_as IS DISTINCT FROM new.entered_as)) EXECUTE FUNCTION keep_article()
+  CREATE TRIGGER ingestion_queue_4_delete BEFORE DELETE ON public.ingestion_queue FOR EACH ROW WHEN ((old.status_code = ANY (ARRAY[310, 320]))) EXECUTE FUNCTION keep_article()
+  CREATE TRIGGER ingestion_queue_enter BEFORE INSERT ON public.ingestion_queue FOR EACH ROW EXECUTE FUNCTION enter_article()
+  CREATE TRIGGER millrace_articles_begun BEFORE INSERT ON public.ingestion_queue FOR EACH ROW WHEN ((new.status_code IS NOT NULL)) EXECUTE FUNCTION millrace.articles__since()
+  CREATE TRIGGER millrace_articles_deleted AFTER DELETE ON public.ingestion_queue REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__deleted()
+  CREATE TRIGGER millrace_articles_inserted AFTER INSERT ON public.ingestion_queue REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__intake()
+  CREATE TRIGGER millrace_articles_key BEFORE UPDATE OF id ON public.ingestion_queue FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.articles__key()
+  CREATE TRIGGER millrace_articles_since BEFORE UPDATE ON public.ingestion_queue FOR EACH ROW WHEN ((((old.status_code IS DISTINCT FROM new.status_code) OR (old.status_changed_at IS DISTINCT FROM new.status_changed_at)) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION millrace.articles__since()
+  CREATE TRIGGER millrace_articles_truncated AFTER TRUNCATE ON public.ingestion_queue FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__deleted()
+  CREATE TRIGGER millrace_articles_updated AFTER UPDATE ON public.ingestion_queue REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.articles__intake()
+  policy article_added permissive insert to authenticated with check ((added_by = ( SELECT auth.uid() AS uid)) AND (entered_as = ANY (
+CASE
+    WHEN ( SELECT is_curator() AS is_curator) THEN ARRAY['manual'::text, 'import'::text]
+    ELSE ARRAY['manual'::text]
+END)))
+  policy article_decided permissive update to authenticated using ( SELECT is_curator() AS is_curator) with check ( SELECT is_curator() AS is_curator)
+  policy article_removed permissive delete to authenticated using ( SELECT is_curator() AS is_curator)
+  policy article_seen permissive select to authenticated using (( SELECT is_curator() AS is_curator) OR (added_by = ( SELECT auth.uid() AS uid)))
+  grant delete, insert, select, update to service_role
+  grant delete, select to authenticated
+  grant insert (author) to authenticated
+  grant insert (content) to authenticated
+  grant insert (entry_type) to authenticated
+  grant insert (id) to authenticated
+  grant insert (image_url) to authenticated
+  grant insert (language) to authenticated
+  grant insert (published_at) to authenticated
+  grant insert (url) to authenticated
+  grant insert, update (status_code) to authenticated
+  grant insert, update (summary) to authenticated
+  grant insert, update (tags) to authenticated
+  grant insert, update (thumbnail_url) to authenticated
+  grant insert, update (title) to authenticated
+  grant update (duplicate_of) to authenticated
 table public.kg_edge row level security
   column chunk_id uuid not null
   column fact text not null
@@ -1008,6 +1185,8 @@ table public.millrace_decisions row level security
   CREATE CONSTRAINT TRIGGER millrace_decisions_apply AFTER UPDATE ON public.millrace_decisions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.decided_at IS NULL) AND (new.decided_at IS NOT NULL))) EXECUTE FUNCTION millrace.apply_decisions()
   CREATE TRIGGER millrace_decisions_check BEFORE UPDATE OF decision ON public.millrace_decisions FOR EACH ROW EXECUTE FUNCTION millrace.check_answer()
   CREATE TRIGGER millrace_decisions_take AFTER UPDATE ON public.millrace_decisions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.take_answers()
+  policy articles_answered permissive update to authenticated using ((pipeline = 'articles'::text) AND ( SELECT is_curator() AS is_curator))
+  policy articles_asked permissive select to authenticated using ((pipeline = 'articles'::text) AND ( SELECT is_curator() AS is_curator))
   policy decide_on_own_books permissive update to authenticated using ((pipeline = 'books'::text) AND (EXISTS ( SELECT
    FROM books b
   WHERE ((b.id)::text = millrace_decisions.entity_id))))
@@ -1100,10 +1279,166 @@ view public.pipeline_phase with (security_invoker=true)
   as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline FROM document d CROSS JOIN LATERAL millrace_evidence.document_phases(d.id) f(id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE WHEN f.phase = ANY (ARRAY['extraction'::text, 'monolith'::text]) THEN 'documents/'::text || d.source_path WHEN f.phase = 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN f.phase = 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE NULL::text END AS input_location, CASE WHEN f.phase = 'extraction'::text THEN f.output ->> 'text_location'::text WHEN f.phase = 'chunking'::text THEN f.output ->> 'output_location'::text WHEN f.phase = ANY (ARRAY['kg_ingest'::text, 'monolith'::text]) THEN 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id ELSE NULL::text END AS output_location) l;
   grant select to authenticated
   grant select to service_role
+table public.publication row level security
+  column id uuid not null default gen_random_uuid()
+  column published_at timestamp with time zone not null default now()
+  column queue_id uuid not null
+  column slug text not null
+  column summary text
+  column tags text[] not null default '{}'::text[]
+  column thumbnail_url text
+  column title text not null
+  column updated_at timestamp with time zone not null default now()
+  column url text
+  constraint publication_pkey PRIMARY KEY (id)
+  constraint publication_queue_fkey FOREIGN KEY (queue_id) REFERENCES ingestion_queue(id) ON DELETE CASCADE
+  constraint publication_queue_key UNIQUE (queue_id)
+  constraint publication_slug_key UNIQUE (slug)
+  CREATE INDEX publication_by_time ON public.publication USING btree (published_at)
+  CREATE UNIQUE INDEX publication_pkey ON public.publication USING btree (id)
+  CREATE UNIQUE INDEX publication_queue_key ON public.publication USING btree (queue_id)
+  CREATE UNIQUE INDEX publication_slug_key ON public.publication USING btree (slug)
+  policy published permissive select to anon, authenticated using true
+  grant delete, insert, select, update to service_role
+  grant select to anon
+  grant select to authenticated
+view public.publication_edit_history with (security_invoker=true)
+  column changed_at timestamp with time zone
+  column changed_by text
+  column field_changes jsonb
+  column history_id uuid
+  column publication_id uuid
+  column queue_id uuid
+  as  SELECT p.id AS publication_id, h.queue_id, h.id AS history_id, h.changed_at, h.changed_by, h.changes AS field_changes FROM status_history h JOIN publication p ON p.queue_id = h.queue_id WHERE h.from_status = 320 AND h.to_status = 410 AND h.changes IS NOT NULL;
+  grant select to authenticated
+  grant select to service_role
+table public.site_notice row level security
+  column created_at timestamp with time zone not null default millrace.now()
+  column id uuid not null default gen_random_uuid()
+  column publication_id uuid not null
+  column told_at timestamp with time zone
+  column type text not null
+  constraint site_notice_pkey PRIMARY KEY (id)
+  constraint site_notice_publication_fkey FOREIGN KEY (publication_id) REFERENCES publication(id) ON DELETE CASCADE
+  constraint site_notice_type_known CHECK ((type = ANY (ARRAY['publication.published'::text, 'publication.updated'::text])))
+  CREATE INDEX site_notice_by_publication ON public.site_notice USING btree (publication_id)
+  CREATE UNIQUE INDEX site_notice_pkey ON public.site_notice USING btree (id)
+  CREATE TRIGGER millrace_site_notices_deleted AFTER DELETE ON public.site_notice REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.site_notices__deleted()
+  CREATE TRIGGER millrace_site_notices_key BEFORE UPDATE OF id ON public.site_notice FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.site_notices__key()
+  CREATE TRIGGER millrace_site_notices_truncated AFTER TRUNCATE ON public.site_notice FOR EACH STATEMENT EXECUTE FUNCTION millrace.site_notices__deleted()
+  grant delete, select to service_role
+table public.source row level security
+  column address text not null
+  column created_at timestamp with time zone not null default now()
+  column cursor jsonb
+  column enabled boolean not null default true
+  column etag text
+  column every interval not null default '01:00:00'::interval
+  column found integer not null default 0
+  column id uuid not null default gen_random_uuid()
+  column kind text
+  column last_error text
+  column last_modified text
+  column last_polled_at timestamp with time zone
+  column name text
+  column next_poll_at timestamp with time zone
+  constraint source_address_key UNIQUE (address)
+  constraint source_address_length CHECK (((octet_length(address) >= 1) AND (octet_length(address) <= 2048)))
+  constraint source_every_bounds CHECK (((every >= '00:01:00'::interval) AND (every <= '31 days'::interval)))
+  constraint source_kind_known CHECK ((kind = ANY (ARRAY['rss'::text, 'rdf'::text, 'atom'::text, 'sitemap'::text, 'sitemap_index'::text])))
+  constraint source_name_length CHECK ((octet_length(name) <= 200))
+  constraint source_pkey PRIMARY KEY (id)
+  CREATE INDEX source_by_next_poll ON public.source USING btree (next_poll_at, id) WHERE (next_poll_at IS NOT NULL)
+  CREATE UNIQUE INDEX source_address_key ON public.source USING btree (address)
+  CREATE UNIQUE INDEX source_pkey ON public.source USING btree (id)
+  CREATE TRIGGER millrace_sources_deleted AFTER DELETE ON public.source REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.sources__deleted()
+  CREATE TRIGGER millrace_sources_key BEFORE UPDATE OF id ON public.source FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.sources__key()
+  CREATE TRIGGER millrace_sources_truncated AFTER TRUNCATE ON public.source FOR EACH STATEMENT EXECUTE FUNCTION millrace.sources__deleted()
+  CREATE TRIGGER source_prepare BEFORE INSERT OR UPDATE OF address, enabled, next_poll_at ON public.source FOR EACH ROW EXECUTE FUNCTION prepare_source()
+  policy source_of_curators permissive all to authenticated using ( SELECT is_curator() AS is_curator) with check ( SELECT is_curator() AS is_curator)
+  grant delete, insert, select, update to service_role
+  grant delete, select to authenticated
+  grant insert, update (address) to authenticated
+  grant insert, update (enabled) to authenticated
+  grant insert, update (every) to authenticated
+  grant insert, update (name) to authenticated
+  grant insert, update (next_poll_at) to authenticated
+table public.status_history row level security
+  column changed_at timestamp with time zone default now()
+  column changed_by text
+  column changes jsonb
+  column duration_ms bigint
+  column from_status smallint
+  column id uuid not null default ((lpad(to_hex(nextval('status_history_order'::regclass)), 12, '0'::text) || substr((gen_random_uuid())::text, 15)))::uuid
+  column queue_id uuid
+  column to_status smallint
+  constraint status_history_from_fkey FOREIGN KEY (from_status) REFERENCES status_lookup(code)
+  constraint status_history_pkey PRIMARY KEY (id)
+  constraint status_history_queue_fkey FOREIGN KEY (queue_id) REFERENCES ingestion_queue(id) ON DELETE CASCADE
+  constraint status_history_to_fkey FOREIGN KEY (to_status) REFERENCES status_lookup(code)
+  CREATE INDEX idx_status_history_queue ON public.status_history USING btree (queue_id)
+  CREATE INDEX idx_status_history_time ON public.status_history USING btree (changed_at)
+  CREATE UNIQUE INDEX status_history_pkey ON public.status_history USING btree (id)
+  policy history_of_seen_articles permissive select to authenticated using (EXISTS ( SELECT
+   FROM ingestion_queue q
+  WHERE (q.id = status_history.queue_id)))
+  grant select to authenticated
+  grant select to service_role
+sequence public.status_history_order
+table public.status_lookup row level security
+  column category text not null
+  column code smallint not null
+  column description text
+  column is_terminal boolean default false
+  column name text not null
+  column sort_order smallint
+  constraint status_lookup_name_key UNIQUE (name)
+  constraint status_lookup_pkey PRIMARY KEY (code)
+  CREATE UNIQUE INDEX status_lookup_name_key ON public.status_lookup USING btree (name)
+  CREATE UNIQUE INDEX status_lookup_pkey ON public.status_lookup USING btree (code)
+  policy codes_seen permissive select to authenticated using true
+  grant select to authenticated
+  grant select to service_role
+table public.tag row level security
+  column created_at timestamp with time zone not null default now()
+  column description text
+  column id uuid not null default gen_random_uuid()
+  column name text not null
+  constraint tag_description_length CHECK ((octet_length(description) <= 8000))
+  constraint tag_name_key UNIQUE (name)
+  constraint tag_name_length CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 100)))
+  constraint tag_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX tag_name_key ON public.tag USING btree (name)
+  CREATE UNIQUE INDEX tag_pkey ON public.tag USING btree (id)
+  policy tag_add permissive insert to authenticated with check ( SELECT is_curator() AS is_curator)
+  policy tag_change permissive update to authenticated using ( SELECT is_curator() AS is_curator) with check ( SELECT is_curator() AS is_curator)
+  policy tag_read permissive select to authenticated using true
+  policy tag_remove permissive delete to authenticated using ( SELECT is_curator() AS is_curator)
+  grant delete, insert, select, update to authenticated
+  grant delete, insert, select, update to service_role
+table public.topic row level security
+  column created_at timestamp with time zone not null default now()
+  column description text not null
+  column id uuid not null default gen_random_uuid()
+  column name text not null
+  constraint topic_description_length CHECK ((octet_length(description) <= 8000))
+  constraint topic_name_key UNIQUE (name)
+  constraint topic_name_length CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 200)))
+  constraint topic_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX topic_name_key ON public.topic USING btree (name)
+  CREATE UNIQUE INDEX topic_pkey ON public.topic USING btree (id)
+  policy topic_add permissive insert to authenticated with check ( SELECT is_curator() AS is_curator)
+  policy topic_change permissive update to authenticated using ( SELECT is_curator() AS is_curator) with check ( SELECT is_curator() AS is_curator)
+  policy topic_read permissive select to authenticated using ( SELECT is_curator() AS is_curator)
+  policy topic_remove permissive delete to authenticated using ( SELECT is_curator() AS is_curator)
+  grant delete, insert, select, update to authenticated
+  grant delete, insert, select, update to service_role
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
+function millrace.actor(p_table regclass) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cadffed02d655753cf2c491f34a55513
 function millrace.add_child_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[], OUT added bigint[], OUT joined integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3db7bd623f19b033f9447d5e657d07fc
 function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0048cfbdc839f04bc8c13b39d34444b
 function millrace.add_columns(p_table regclass, VARIADIC p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86c6cda9231aae411e4ff77532cbffed
+function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba0a967fe0aedeca7a134281d3a3c63
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a0171385a8b7fbeabbfbd0dc1e90365c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ecb2141302fa861a9f792b6edbcaa03
 function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afe540468b1abb7b8a3a259a6537f6f8
@@ -1114,17 +1449,28 @@ function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns
 function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
 function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
+function millrace.answer_by_value(p_pipeline_id integer, p_stage_id integer, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975366b08c7ea3e91e8cb399f741982
 function millrace.answer_in_sequence(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 50455523f373d209e04164da087f3d7c
 function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
 function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a1db2f72f6640029efed72471605b1b9
-function millrace.apply_outcomes(p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a81174512fabbc242c880320be6c0daf
+function millrace.apply_outcomes(p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 12b248bb41a389c4e0f8a51107a2cddf
 function millrace.apply_outcomes_guarded(p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer, p_until timestamp with time zone DEFAULT (millrace.now() + '00:00:02'::interval), OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c278ce7dc6611034af8ab05ce4a5a9
 function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until timestamp with time zone, p_transient boolean, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 5f73a57865aa410d842f7956e840f8bc
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
+function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c38b697c0b61bf4a416a1773f751df08
+function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f054eb3cb75fe273d9f93028674dc8d1
+function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
+function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body cecbd36178e4c8e00c38499aa7eb5204
+function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4c3933d0ce6128fe1d200f3bdcdadb
+function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
+function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
+function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b7fd2e0f567a0965fb6108b81d2f62a
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
-function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a1896630e6a53a1d6b94ff03511d5db
+function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08929c898fd12a9cfab43645d900edf2
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
@@ -1134,12 +1480,14 @@ function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) return
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
 function millrace.batch_bytes(p_setting text) returns bigint language plpgsql immutable set search_path=pg_catalog, pg_temp body 22b2c09dc4617a9ba41b799b3e03a2bf
 function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b70810fc0b4373d844dc296081a6c91
+function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 202e85225efbb1eb0bbbfb2de7ba92e1
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
-function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7536fa54d0aa9bfb38a5d6f665311465
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 496d750e5f095395d1dad601a768787a
+function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cb6da0a136fac7c42c2f353b74ff81f
+function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
-function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body acfb1efa0a7258c08405b3e19ceca4ba
+function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cb63a1907638043f8412d8e898ab089a
 function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 40244886cf61e5a4c850412bc1c9dd74
 function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71ed9ad5daeeb9f4b1739cdec8bc172d
@@ -1166,26 +1514,32 @@ function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb)
 function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ddbe56acb5a948e3b0f3d8c02f8c259
 function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ac14b04f6aa5d5eb963dc7d42233ea94
 function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02a829b1b257a9d63968bbd62eaa4651
-function millrace.check_condition_names(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 30b5cf0ee17421d48fdd274af271ee2e
-function millrace.check_condition_path(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81e08ddd82a56c74052336d10ff89b1d
+function millrace.check_condition_names(p_stage jsonb, p_definition jsonb, p_path text[], p_roots text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body df8e6711b40bb8762f3cb5a26c2c582f
+function millrace.check_condition_path(p_stage jsonb, p_path text[], p_roots text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 6de1bad4426de34d0b9457bb97191078
+function millrace.check_conditions(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a4e1d7e66d67ac30b5e8ce302081acf
 function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 558a7621878e90adcf349af20e1224eb
-function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 65f3bbf901b7df400a3d542c9dfd765d
+function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 460677cc1d596ef39732c1877c952ed8
 function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7abbee021a9fca41c1929be21bf11013
-function millrace.check_entity(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body eb33a08318a487f72cb0eb80b7d6b78d
+function millrace.check_due(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f66811d4c82d8a4129f13e63b3a078d7
+function millrace.check_ends(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ed30a05228cbe78ae1d674c2e77647b8
+function millrace.check_entity(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 857f9c2b9401b48068b9024fa6e32d6f
 function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f2688e36581c45d1dfbabe75913201d7
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aa5d39add18f6e6f57a294626b31095
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 22294018e7f7a2b93af416270203cc1c
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 692e5dd0983bc4d1ed578a2903ab13ba
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fdae3a0903b231b5fa641fddee3ea96d
+function millrace.check_layers(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body da810f53f06f5c70dc72db09892fabda
 function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 01ea6fac2f504a22df6d1aa7b5cf90ef
 function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b5545761fb93585bd1f772eec7b3387
 function millrace.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ea7963ac4d02ad61c2f9b73af264da97
 function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7de5db5714032fd66a87b941d6591d73
+function millrace.check_on_demand(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d9275d0fba4e63491ed1f5612c125d90
 function millrace.check_parents(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 496260d67e8a091067a3135f79e7b3e7
+function millrace.check_predicate(p_stage jsonb, p_definition jsonb, p_path text[], p_roots text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body a07323a329e2159369d8ec060186d500
 function millrace.check_projected(p_pipeline millrace.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b3803dd8ed49e5f2c551f07c1740d32c
 function millrace.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b224b44de38c0fcd3100e36297989f3b
 function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6148142ea04d1e94cb986d7bb297e897
@@ -1200,14 +1554,20 @@ function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void
 function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 17a99afa782902d25db32b4fae6b5b7d
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
-function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body caa9446e9c90800bba39f2cacd261b3d
+function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8cb36464cd8c09296b81b2e7f26dc8
+function millrace.check_status(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b940ae0d0fb5a771e168a6f3cc4fe50a
+function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3d89e2026b8a2cf3f65ec6047ffb2916
+function millrace.check_status_columns(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body aa710c5483d67ff17cf66cc61231e5ee
+function millrace.check_status_names(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 702e33fbbb27d22fb288b46717d2771d
+function millrace.check_status_tables(p_status jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c98bb071057be2a0829cd192b092ce7e
+function millrace.check_status_values(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2a73a2a8554fc72ecef31b6f0bd472a6
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 816c3b09d3e04247cc29de0c6edfe9f8
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3b86ccb7e62a0585a619badc1ccd76c4
 function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c50ed28c5bf90a38977173e1d28ee195
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
-function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0051399ea32b1905ed4f2cc3a35a898d
+function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
 function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 766a80f2943983c970b357417fc17211
 function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fb928386ca772cdca181c04dfe15ac
@@ -1226,27 +1586,31 @@ function millrace.close_decisions(p_limit integer) returns integer language plpg
 function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3be0e32467867ad868f6b8cd71e5add0
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
-function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aa5d3694364c8b8edc515d9cbd6d2f57
+function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0242e6deee394da4e6cf00c6235422c1
+function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9d265762c6d15d13efabd73b5f8a5ef
+function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 78b59303e1ee4c694d3bfdec01ef0569
+function millrace.completed_targets(p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body e2af1220f39e95a17c847431825c3ac7
 function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe53bd5cd0cdc35ea1714a71fd40b6cc
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
-function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c9016cf03e9e11b353e3bc360d19f09
+function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df4d524d22ae684c7022c67ea7accafb
 function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
-function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a38cdf8fb578b871c2c41e9c793673a
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da02523a69f35cbebb4b124a0541ad
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
 function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ec1a40c781b75051cc401d6c1259096
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 465b771015d22c2857eaeea15d1f8827
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d7513333f8f1eb5512dfb8cbaf1e0c83
+function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint) language plpgsql stable set search_path=pg_catalog, pg_temp body 622580cbe6abf37863f23fc3b807e4c7
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b146381e8e672f3a01862f3dee8e131
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 5bcaa7ca45fc41b365405825c41c144f
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 051c40becded623c258c443a131317ca
-function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 82d1d85326c6f92288efe065e5d61580
+function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
-function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe66f66b77aa2e86a82ec811eb9ee0f
+function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 98efac24d36f730880cf15701df41d9a
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
-function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ac68e368e32b52ac730569af41be019c
+function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
 function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
@@ -1257,7 +1621,7 @@ function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns j
 function millrace.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
 function millrace.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bcba088c178e70d11721caf5c4cd15c2
 function millrace.documents__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a691f207da97c01a57e17ab532583f06
-function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1ee2c095164c8d3ac2e5d9152cc68279
+function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f9e88e3793e3f6c3349920f2ac5afd77
 function millrace.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body ab3012563fcbbb5c95d0bb27d2969ae4
 function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 714217869931aa41ecfa6b3d18404e29
@@ -1268,16 +1632,22 @@ function millrace.documents__quota_keys(p_ids text[]) returns text[] language pl
 function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 109e86bcabc23f0dfac847950eaef9b0
+function millrace.done_value(p_shows jsonb, p_output jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eaca1563bdd6bc1664dca30f44a013ef
+function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
 function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b10b84d8ee02f8492ddf732f0189b86a
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
 function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34ac92ca0a1d41f859164dda2f686edb
+function millrace.due_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body c21d67dce253aa11cd9478a1079924c9
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
+function millrace.due_rows(p_pipeline millrace.pipelines, p_after timestamp with time zone, p_after_key text, p_limit integer) returns TABLE(key text, due timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp body 769c535251184ca196c288f56bd9b098
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 496ecac29a6a509d55d9c917c971ccd7
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7daf864a118da1e4d11d795477fc4055
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
-function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 59d13bdde995a1dfc7b4307b9fab4f6c
-function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84e374f5595134e6fcd0d927e67d343c
+function millrace.ending_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body eca7eb4fda9163f2588f2832c3597b36
+function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
+function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
+function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c01933cbc7dca2018ab56f00dd710ad
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
 function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
 function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 82819a4e47a7295f41a8b8d0fd674702
@@ -1295,14 +1665,16 @@ function millrace.faulty_jobs() returns text language plpgsql stable set search_
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f530e603c48eab357e642de00667df2
 function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text, p_required boolean) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 95d897f5ddf8491ae7e8cd57419dabe0
 function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91fc646808e05f02dfcf2bb0eb540c40
-function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 01947e307877cf5a5d0ec0f19bd603e7
+function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
 function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
 function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e213167c0c03c62f864526b23f132ca
-function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 037e0a3de275cc650c9bdb5ecbe58998
+function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 96b89ce069a3e08cc9770152bb1d1824
 function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 137c2f5a0fe0264bd9d60c00ab03b81e
+function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e9fefacb8d0038a47699a34b2d62b6d8
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
 function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0615067e557623f0060415fd2aaaf7f1
+function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8b75da51f2c4887e0f4ef491149a279
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f2ebddceb88ee2f73cb29232193fbdb1
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
@@ -1311,7 +1683,8 @@ function millrace.function_named(p_name text, p_arguments text) returns regproce
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
 function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body deeea7e4f668634de575c19512004d0c
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
-function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b9b47cf176fc673fcb4baacb57df82b6
+function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
+function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6ffdce571581ddae0d1476b9f1c733e8
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
 function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6788d3927b6b3ab92870f8cbc7dba11
@@ -1321,6 +1694,8 @@ function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) retur
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdfc5980206644ad5c6144f576a060b5
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ceb0f7610e3cfb782ff2b8e996a7b97d
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
+function millrace.history_faults(p_pipeline millrace.pipelines) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 543d6660ca9c16828d6890017f8ab0e1
+function millrace.history_of_written(p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ff660623985c5c751363301957d409fe
 function millrace.hold_back(p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93bb02ba3ea75809b848f8256e2e3bad
 function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d35cf39f594c6785c874621ba4ca339c
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
@@ -1336,6 +1711,7 @@ function millrace.is_last_word(p_attempt millrace.attempts) returns boolean lang
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b9a300ee8596cf8862ff42ce1c98035
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
 function millrace.is_pressed_back(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 06942d21bd52045243e6da3230f58bec
+function millrace.is_rested(p_ways integer[], p_key text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c29dd68ae2cdcee1543cffac686436f2
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 368028c5f168b565f049d053e6413364
@@ -1348,14 +1724,14 @@ function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attemp
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body b93532e5b200b182013546f7aa73b95a
 function millrace.key_type(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 32e87e96208956cb6b531d0627f72ac7
 function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 642c92a0f7827428f795b4200ec7ee9a
-function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2c36a8e16d28d0d7778ec517313682
+function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f043cee1b4815db44709b5aa6c2d3c30
 function millrace.kind_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d1036b7c07623c0c1aa9fc36f732ed7f
 function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body e094fa08fe0a35a5d57004ccc0ba0997
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f8ac036198f48cddc165c8977404024
 function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 151efeeed4d0e9f80fff2fd91f5efe83
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
-function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ba3bd0b95a4726a1aa3302dd19edd6ff
+function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
 function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f875a467ab296dbbb38abcf7b1f5b806
 function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e506fa7a5d98b4bca93b1977b85c75c
@@ -1369,13 +1745,15 @@ function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 2840a0c7c65e4664696ff3230232b3ec
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
+function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
-function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body dd0e8fc0254daaa23960a29909104150
+function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32223d821d53623272b33a25d50bf314
+function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a512a31fabf445d29f118f74e85bc7a
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4571886f3d97b7bdad9e91bf79059310
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
-function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 48a751e1c3262fbf0e101e1fc2fda748
+function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da2c3dd6914ea9e66982ba50dcc120
 function millrace.may_scale_out(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20923fa77561dca9ddaa8169ec302efa
@@ -1383,29 +1761,38 @@ function millrace.measured_rows(p_stage millrace.stages, p_items millrace.claime
 function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 0469005fe5e746064b8a6911e70517cb
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
+function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
+function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
+function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 746d4f224191ff016f79a7baa6dd6844
+function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afd70b072e3acbe833aa4eeddfbc4cba
+function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
 function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab523be997db32ff83d01b79176f5c
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body da030d4521e7e636e6d9a20810d28976
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c4ec6a32da5223db4b6d7619d62903b1
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
+function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51d457e5c983d419baabcfb0962a053c
 function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c6447d71b8ff409aca0d343edbd977c
+function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fbf14b8b9ad59eac8b0a3caa973f142
 function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body cc8cfbd960667cc6084fc8f8aa427063
-function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a746c0e862971f365195b8c157d9289d
+function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
+function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 86ce8cd17b1a3e1dc68305ecf08e4575
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
 function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0abe51fe8b9907e88e8ddd9714b79a
 function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 49e17667c9723d9e85a592042e7316e9
+function millrace.ordered_values(p_version_id integer, p_status jsonb) returns TABLE(value text, place bigint) language sql stable set search_path=pg_catalog, pg_temp body f9b058e1483bb969ef0fa942a0479331
 function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54dda48c27b51586769beab3b8a0ef4a
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 7b5ccf7b4f0b824d4af6e0fb8e51397f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 16e5432c800efb2c47e4a69561e7c8b0
-function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4283f9f3f18b62943c356f502c430476
+function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7c9ddc0e64a377cdc619ad0370acf262
 function millrace.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body db06101f92277422fb2d12092c774387
 function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 60703e756886ca771b3e3380cac8ec9d
@@ -1427,20 +1814,20 @@ function millrace.post(p_function text, p_body jsonb) returns boolean language p
 function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fccc3d67d4741c84db2c486e1c757f29
 function millrace.project(p_stage_id integer, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ddc326e354c35f80aed1485044a919f
 function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5f15e02673b9815dbcb13f06f2357d
-function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c9161bcf7d5bc93d3c7c996419bded05
+function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 79654812656354103d4ad4ef1aab8b12
 function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8875ac5f91cd40e127fdbf870c1502c8
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ee1b6defad94fdcb449f23c60ae5e5e2
 function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5ed696910fecfaaa7dba8666c34e1990
 function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c87a5411ea9565bb7be336b652383fd8
 function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 437050c4d97460827f62cf01a7cacb3d
 function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cb0643d1f7e2b374c820bef4c192c67
-function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 412dd96316dbd054f4cfd6c8af91e414
+function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e5fd1e98db3754b6f2a7988bd11799ee
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body affcd3bc56814877867bd11ffe4b5768
-function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9319190d34c7746599539a3631ecd89
-function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1444cb1370cb522e50e4719e42a0ff95
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 810bb998c4ab55311f9e602780f99df5
+function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
+function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f43a7893a76f7ebe7fb06c33ae5fa0c
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
@@ -1452,24 +1839,29 @@ function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns 
 function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
 function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f70d42ee56e37f3daf355fbeba34
+function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_live_id integer, p_was text, p_now text, p_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body e3b889a9f140447bf0ddca22fbe5286a
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
 function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ed4a12c56104d01b37d5545df24b123
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2cde110fe1ce6f76c8b83aa0f0ffb775
+function millrace.refuse_status(p_field text, p_found text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5189a16e4abdca62c07ca8ba67fa5bfd
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4b95c6c2b9b8465954210d8132ffde86
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f614fd002a1e6a7feb7a36a5741a438f
+function millrace.remedy_of_move(p_version_id integer, p_live_id integer, p_was text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body 81ac627f4eff470e44ff8e66c7ddf692
+function millrace.remember_begun(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69465398f3cc3417c000bf5ba5345733
 function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5d2e7d043ec94989afa8cebc077ffe4
-function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c8376d79b2e500b8f50b933ba51fc19f
+function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5da79c6928ab5f17e3313823138bcce
 function millrace.repeat_answer(p_call millrace.call, p_verdicts json) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e58bfff3f1bdca7753b011eabdaef62
 function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 2fdca3798599fe1999bf7afa742ab53a
 function millrace.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 94dc7c4956c3faf66af157eabcdea021
 function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d5407c3366a9df1726a8592ec1a439a
 function millrace.report_caught(p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 18b1b07b9ba5981eeb308419eaed11e5
 function millrace.report_passed_over(p_pipeline text, p_stage text, p_entity_id text, p_why text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 15615c45cc254d9dc8c1dc2521caf574
-function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 00d3fa62ad75e1703a8a9003aa518520
+function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 321db140d77e2e11361430857d006725
 function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ce75849d0943bfba1ba26cb4803ea573
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
+function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body 6378ce67bba6ca04f5f1c16b82b14b4c
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7b2834e01520c13582d6c6e96649c605
 function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
 function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 75917b44533072ae44991d839a9e18d6
@@ -1480,17 +1872,24 @@ function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d5185609cfa829519aa064e3e13d32ed
 function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5a03ee2d077dd130eb20052d95a46be9
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
-function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d8f9680f55c451497489cb35d0c0dc1b
+function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
+function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c795331a8e3775d96af9b2b0dd235886
 function millrace.run_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 80bff3331030b947603f21e5605e7694
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
 function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33bd7d919e0a30012946c39ad3b2c38f
+function millrace.runs_to_skip(p_stage_id integer, p_run_ids bigint[], p_by_name boolean) returns TABLE(run_ids bigint[], why jsonb) language plpgsql volatile set search_path=pg_catalog, pg_temp body 97cbfbe05def5d6a3f8a0b2b23dc0442
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6531a1e95a06f48788750895418b6bf
+function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
+function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b87e4634a92318be1c44a466926e2799
+function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ae8c5426258e178fa4ce90080a0ebf
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
-function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 105abde612ac3b3a44e7cfc8f817beda
+function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
+function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b5e37bb03706c87c71136ac5fb4e8e5c
+function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
 function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7e702c9f8abcf7b5ef3f5b7401115bb6
@@ -1500,41 +1899,70 @@ function millrace.setting(p_name text) returns text language plpgsql stable set 
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
+function millrace.show_due(p_pipeline_id integer, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bf08afafdb3afa87c657bd3fbfa5cf
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
 function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body feca8b9413287b1d326ab44b251c8ebc
 function millrace.show_new_runs(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[], p_entity_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f91d4b8d01a19ca70a499ebcb5af979
 function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b37f0845cb98094f90e2dc4086c0179
+function millrace.show_skipped_rest(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a1e4c106c4435da2fa2474e6dde14e4
 function millrace.show_stage(p_stage_id integer, p_run_ids bigint[], p_status text, p_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_job_id text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72013712d8d74732c8ea1ee276952a14
+function millrace.show_statement(p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 4f97ae2c3d8f8829eb22c6c6cc7d1a61
+function millrace.show_status(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08ee4030d88076e23c6b4ca2a0cf44a0
+function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
+function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
+function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
+function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 125a47419440010732295a3efb76d027
+function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3102c55b223d5c26d600dd581c3552c4
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
-function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9c334853c8f327a6ecee9e6fae021a
+function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b3bff93700b8bc08eda3177f58040
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
-function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3370573211b47f69f7268e3fc144a33f
+function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ac691137350e3b418a0d7fa08787210
+function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
+function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6849ae740f56bf09369d2cef57e138d2
+function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body addc4013194cacb9e64708aea73a7c54
+function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.sources__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f610140d400f9c663abde57ac09afe0
+function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 749ee7bd5d95dffa669e5065c805ef3b
+function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1fc2507151ee638e60a040792f140d
+function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ea36b99b95a99a4f0fcd269555958124
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 9805781d8679b8fca113b94f78b2f222
 function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body baf468c4a14ac5021a8c0afeffd6907a
 function millrace.stage_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 74eb6b93f91ac4d8533435977b59646e
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 4a71c73228ac22e37b8d61860a1fdda6
-function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d40f6b88ec44abbbddfeac49bb7822d
+function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d069962a2d39f37d79272dd70da89b3
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
 function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 396d7eb4c25b8cfd7d2faa5dbf1e3a82
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
-function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d3185e02b97a8d6de2300bd3f1c59105
+function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 6b8165e731d1fd0f7f39dd709a28ca30
+function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3a78d605559de2ebd8fee36b51977d8a
+function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e810840d8f7609562ad765af3f0bcb8a
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
-function millrace.start_over(p_run_ids bigint[], p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 15e5a48af2554f7d8143cabc7042b61c
-function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cf8cee812340f8faa1584b9acfae2285
-function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d808ca28d7b7f5d708746b1954c44bd4
+function millrace.start_due() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 569804cf4a800ba24310b7c03024e932
+function millrace.start_due_runs(p_pipeline millrace.pipelines) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 69e3c5d4af1a11b1c4f8dfede83b6baf
+function millrace.start_held(p_pipeline millrace.pipelines, p_stage_id integer, p_keys text[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 6848b9077c6427b5b27d2848043c1364
+function millrace.start_over(p_run_ids bigint[], p_stage_id integer, p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 052ab7a70a9a41bc47dc1af6fdd45589
+function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51935e594afa729a1679704730416529
+function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea6feeb3d437bde3d4cd998a31ea5ea2
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 837aab0ca4fb9013ee79c44bcf25e020
+function millrace.status_columns(p_status jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body d8781045ba0130c6abcd5fd8bced7c26
+function millrace.status_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body e5fac4f8417368bb150b645663b046c4
+function millrace.status_figures(p_status jsonb, p_claim boolean, OUT assigned text, OUT differs text) returns record language sql immutable set search_path=pg_catalog, pg_temp body 61d249f5937989be70bd3281ae87f9c0
+function millrace.status_path(p_was text, p_value text, p_phase text, p_stage_id integer, p_done_id integer, p_via text, OUT steps text[], OUT actors text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body b63fcf9d28454817820459eb7a7c74a8
+function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body fd884d355a5f758ae3934b8ea0e1a3dd
+function millrace.status_type(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 910577ede16ab9edf26b611b941e5c05
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 97026a3d1a52d3c63723b47c1cdd1227
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
 function millrace.supersede(p_run_id bigint, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aca81faab808e830653aefbdf01484d
 function millrace.supersede(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d054ad77da2e40cb4788b16a0af84c2f
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bcd0b0ad4f74cbf1b4f74a8a3bb71497
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 72559356d5a9d7b0038411e06d6f00e0
 function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
 function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d60e841ae99ce8e8b74a3e5ad4c871
 function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f40ebfecfb94d36a6f792d3d2df0d7fe
@@ -1545,30 +1973,35 @@ function millrace.sweep_features() returns jsonb language plpgsql volatile set s
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
-function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1fd27ce1fa754ba176b74cec5fb9a950
+function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 71c50ddbc07e8fd5567d47f80899fc3f
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 856c189c386d2fda7133b7664c3e70b1
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 905f34fbea0da80fd7e7d89dd2cef1c8
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 24cd2a4e69b12d970afb9c6701d09184
 function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d04b182c72ec7b463800b73ba9c0e9d2
+function millrace.take_ending_back(p_run millrace.runs) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5af314c03a50c8f167a5fe8548c200df
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
+function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9732c936421ba9eb561ad5c62d8948ab
+function millrace.tally_done(p_stage_ids integer[], p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 095420fb6f42fe6ee234e7c48fafa471
 function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e503e0061c1496ef639575e566581db5
 function millrace.time_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 170ff937c79eaa6cdf870d02585cc427
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 92a109049dc028847f651560958f3fd7
-function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body e080085b8e072b6b925e2136899ce631
+function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9dae0e90d6f15f3f8363083d17036279
 function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
 function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
 function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
+function millrace.undemanded_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3796b61b8ebcf3ec20bf0860efacf
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 414aedf62b4c1d5c13c995ba1725f1ac
 function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 808a7605a7abb72ba15f773cc3b455e0
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
 function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3f0636d01f9be27ead4ab19e689db40a
+function millrace.values_used(p_definition jsonb) returns TABLE(value text, place text) language sql immutable set search_path=pg_catalog, pg_temp body 372eda0f6a305dead845853eb35118f0
 function millrace.verdict_of(p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text, p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body c5f98882636d7c8eb2ef831d0e2bf0cc
 function millrace.verdict_on_end(p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body b32ccf97cec1aaf84649153c05bca557
 function millrace.verdict_on_report(p_attempt millrace.attempts, p_item millrace.work, p_kind text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ecae3ff6440dacfbdaf2ef3a7dc80a5
@@ -1583,14 +2016,18 @@ function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsq
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
 function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 035a83384a7249a1a258f3208509efd6
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
+function millrace.was_left_out(p_error jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 6912a0544cb378f47f9842bb85b196a5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
+function millrace.why_given() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6a6131deadbb28ddb2a5b5bb7f2f0690
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b
+function millrace.why_undemanded() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body c57454e505555b45cf34a3c13c2d0168
+function millrace.why_unmet() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 8741f89b12681fe44efa749e1a168862
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
 function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 661e49b8fd1d4c2de2e18909c7fc5fce
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
-function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 036039a41b8c1c30b6a4849e87ee989c
+function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a481e73cd178213a2760dabfa7335a1
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
 function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
 function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d58b97c17d1d026217bae255e34ea8d4
@@ -1598,8 +2035,14 @@ function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text) ret
 function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4e405a1d9ca2a1c5474b1b9c946ff9a
 function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body af7013dff706e53a30b9a9c020fed7ab
 function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f884ca714a23b5610874d790d36f798
-function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e747166f38df288b606cfec3ed3016c
+function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b12a3963f28587c19da21c114b2599df
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
+function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 888215d0b1eef532599db63be7071d64
+function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47cb7982958f818463f5f9d7294657be
+function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b1c08a2d0aacaeebe9ac2c28de203e49
+function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
+function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dbe9920321a5c65687d6d92fe771ea03
+function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c267522cbdbec24bf3812153705890
 function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bba3ecf2545c13f3dd538350ccd0bf6e
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 7dc409d1de940886bb01a8c77dc4acc4
 function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 62d775bf3376b504957c5bd3983dd2e2
@@ -1612,14 +2055,31 @@ function millrace_evidence.document_phases(p_document_id uuid) returns TABLE(id 
 function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body a59f311d7d4f228cc2d2d00ef11ec6a8
   grant execute to authenticated
   grant execute to service_role
+function public.add_found_articles(p_items jsonb) returns TABLE(source_id uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body c83872edb6d097fc47785b2bc8c52f6d
 function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b26c75c6aecb335e954102cf618bc6f8
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a065bbe30b1dedb2d2b4317c1eafd9da
+function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4417e977c5db3ec2ffe5cfee322b3ce
+function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
+function public.article_lacks(p_article ingestion_queue) returns text language sql immutable set search_path=pg_catalog, pg_temp body 5f91b24113c2d046a0edb8f2e1c203fa
+function public.articles_apply_fetch(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cbe9b027348ced05a27773b3960ec3d
+function public.articles_apply_publish(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e155292ee8e600d6631c109e7dd2c98f
+function public.articles_apply_score(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30754211b36a019ce87f7dddbce5f8dd
+function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a034e2cebab56117364235a4c74173c7
+function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 12cfc13860c10981ad5c55203806f3fa
+function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 33124eea171750d2c0d5e78052c99d83
+function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body afb03addf48a13ab7bc2e3ab1e83c7e6
+function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
   grant execute to authenticated
   grant execute to service_role
+function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 4cf0f65db881bfac97b44fcc53306b53
+function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7371c5d1e72dfddf38d539ddf731ec42
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
+function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
+  grant execute to authenticated
+function public.keep_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f8be248133952e16c73f9c0c0dad463
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
 function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 4961ba9ed37ea89b73cb7da99c31bd85
   grant execute to service_role
@@ -1654,6 +2114,19 @@ function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) re
   grant execute to service_role
 function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 58f05ff5e5b7a036880ec0cd65f5e8ef
   grant execute to service_role
+function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 479a810cabb8dece826574d8298a7041
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
+function public.postpone_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 7dd2aeafbaf97cb9397350b26302cee4
+  grant execute to service_role
+function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
+function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body ac804e13d65e6c6ad441e25b44db69be
+function public.text_fingerprint(p_text text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 8fda1448eb7786a6b7137f095d04f69a
+function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 791f05d98eaa5cd1514cf75bfd7c1f90
+  grant execute to authenticated
+  grant execute to service_role
+function public.unknown_urls(p_urls text[]) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd03a5752a615572ae56df06ca227597
+  grant execute to service_role
+function public.url_fingerprint(p_url text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0aad6217701195f4659131708ce27566
+  grant execute to service_role
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" select millrace.sweep()

@@ -11,7 +11,7 @@ interface Finding {
 /** Findings that stand, by how their keys begin, each with the reason. */
 const justified = [
   // Each pipeline says by policies of its own who may decide, and they can only be permissive: one allows what another does not.
-  'multiple_permissive_policies_public_pipeline_decisions_',
+  'multiple_permissive_policies_public_millrace_decisions_',
 ];
 
 /** Asks Supabase's advisors about the database at `url`. Resolves to their warnings and errors, empty when none. */

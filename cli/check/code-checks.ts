@@ -14,7 +14,7 @@ export async function checkFormat(write: boolean): Promise<string> {
 
 /** Checks the types of everything that runs on Node. Resolves to the errors, empty when none. */
 export async function checkTypes(): Promise<string> {
-  const { ok, output } = await runScript('typescript/bin/tsc', ['--noEmit']);
+  const { ok, output } = await runScript('typescript/bin/tsc', ['--noEmit', '--singleThreaded']);
   return ok ? '' : output;
 }
 

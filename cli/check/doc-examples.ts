@@ -117,7 +117,7 @@ async function compile(root: string, examples: Example[], names: PublicName[]): 
     }
     const config = { extends: '../../tsconfig.json', include: ['*.ts'] };
     fs.writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(config));
-    const { ok, output } = await runScript('typescript/bin/tsc', ['--noEmit', '-p', folder]);
+    const { ok, output } = await runScript('typescript/bin/tsc', ['--noEmit', '--singleThreaded', '-p', folder]);
     return ok ? [] : output.split('\n').map((line) => atExample(line, examples));
   } finally {
     fs.rmSync(folder, { recursive: true });

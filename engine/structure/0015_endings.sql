@@ -44,3 +44,14 @@ create table millrace.begun_rows (
 comment on table millrace.begun_rows is
   'Rows whose first run has been pruned, of pipelines where a row may bring along what a stage '
   'makes: what a row holds by then is mostly the engine''s own work.';
+
+create table millrace.due_progress (
+  pipeline_id int constraint due_progress_pkey primary key
+    constraint due_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  seen_until timestamptz not null,
+  lap_at timestamptz,
+  lap_key text
+) with (fillfactor = 50);
+comment on table millrace.due_progress is
+  'How far the sweep has looked for rows that are due: once at each as it becomes due, and round '
+  'and round at those that were passed over. Whoever starts due runs of a pipeline holds its row.';

@@ -11,7 +11,7 @@ const listed = 'id,title,url,status_code,status_changed_at,entry_type,score';
 const $ = (id) => document.getElementById(id);
 
 /** What the page knows: who is signed in, the codes by number, the list that is shown and the article that is open. */
-const state = { session: null, codes: new Map(), listCode: 300, shown: [], open: null, draft: null };
+const state = { session: null, codes: new Map(), counts: new Map(), listCode: 300, shown: [], open: null, draft: null };
 
 // ---- Speaking to the project --------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ async function begin(session) {
 
 function signOut(message) {
   sessionStorage.removeItem(kept);
-  Object.assign(state, { session: null, open: null, shown: [] });
+  Object.assign(state, { session: null, open: null, shown: [], counts: new Map() });
   $('who').hidden = true;
   $('work').hidden = true;
   $('article').replaceChildren();
@@ -209,26 +209,36 @@ function showSignIn() {
 
 // ---- The list -----------------------------------------------------------------------------------------------------------
 
-async function showCodes() {
-  const counts = await rows('article_backlog', { select: 'code,articles,oldest_since' });
-  const found = new Map(counts.map((row) => [row.code, row]));
+/** Asks how many articles stand at each code. It reads the whole table, so only a list that is opened asks. */
+async function fetchCounts() {
+  const found = await rows('article_backlog', { select: 'code,articles' });
+  state.counts = new Map(found.map(({ code, articles }) => [code, articles]));
+}
+
+/** Keeps the counts after an article has moved. */
+function countMove(from, to) {
+  if (from === to) return;
+  state.counts.set(from, Math.max(0, (state.counts.get(from) ?? 0) - 1));
+  state.counts.set(to, (state.counts.get(to) ?? 0) + 1);
+  drawCodes();
+}
+
+function drawCodes() {
   const current = state.open ? undefined : state.listCode;
-  $('codes').replaceChildren(
-    ...[...state.codes.values()]
-      .filter(({ code }) => found.has(code) || code === state.listCode || (code >= 300 && code % 10 === 0))
-      .map(({ code, description }) => {
-        const count = found.get(code)?.articles ?? 0;
-        const link = make(
-          'a',
-          { href: `#/${code}`, title: description ?? '' },
-          make('span', {}, codeName(code)),
-          `${count}`,
-        );
-        if (count === 0) link.className = 'none';
-        if (code === current) link.setAttribute('aria-current', 'page');
-        return make('li', {}, link);
-      }),
-  );
+  const isShown = ({ code }) => state.counts.get(code) || code === state.listCode || (code >= 300 && code % 10 === 0);
+  const links = [...state.codes.values()].filter(isShown).map(({ code, description }) => {
+    const count = state.counts.get(code) ?? 0;
+    const link = make(
+      'a',
+      { href: `#/${code}`, title: description ?? '' },
+      make('span', {}, codeName(code)),
+      ` ${count}`,
+    );
+    if (count === 0) link.className = 'none';
+    if (code === current) link.setAttribute('aria-current', 'page');
+    return make('li', {}, link);
+  });
+  $('codes').replaceChildren(...links);
 }
 
 async function fetchList(offset = 0) {
@@ -248,7 +258,8 @@ async function showList() {
   state.open = null;
   $('article').hidden = true;
   $('list').hidden = false;
-  await Promise.all([fetchList(), showCodes()]);
+  await Promise.all([fetchList(), fetchCounts()]);
+  drawCodes();
   drawList();
   document.title = `${codeName(state.listCode)} · Article review`;
 }
@@ -278,38 +289,33 @@ function drawListed(article) {
 async function fetchArticle(id) {
   const [[article], history] = await Promise.all([
     rows('ingestion_queue', { id: `eq.${id}`, limit: 1 }),
-    rows('status_history', { queue_id: `eq.${id}`, order: 'changed_at.desc', limit: 200 }),
+    rows('status_history', { queue_id: `eq.${id}`, order: 'id.desc', limit: 200 }),
   ]);
   if (!article)
     throw new Refusal(404, { message: 'This article is not there (any more).', hint: 'Go back to the list.' });
-  return { ...article, history: inOrder(history) };
-}
-
-/** Steps of one moment in the order in which they follow from each other, the newest first. */
-function inOrder(history) {
-  const steps = [...history].reverse();
-  for (let place = 1; place < steps.length; place++) {
-    const before = steps[place - 1].to_status;
-    const next = steps.findIndex(
-      (step, at) => at >= place && step.changed_at === steps[place].changed_at && step.from_status === before,
-    );
-    if (next > place) steps.splice(place, 0, ...steps.splice(next, 1));
-  }
-  return steps.reverse();
+  return { ...article, history };
 }
 
 /** Whether an article at 320 is one that is published already. */
 const isUpdate = ({ history }) => [400, 410].includes(history.find((step) => step.to_status === 320)?.from_status);
 
-/** What a curator may do at this code: [label, code to write, whether the edited text goes along, what is said then]. */
+/**
+ * What a curator may do at this code: [label, code to write, whether the edited text goes along, what is said then]. Null
+ * instead of whether: the text that stood there before the edit goes along.
+ */
 function movesAt(article) {
   const code = article.status_code;
   const failedAt = article.history.find((step) => step.to_status === 500)?.from_status;
   if (code === 320 && isUpdate(article)) {
     return [
       ['Save and publish again', 410, true, 'Saved. The site shows it in a moment.'],
-      ['Discard the edit', 400, false, 'Discarded. The site has kept the text that it showed.'],
-    ].filter(([, next]) => next !== 400 || article.history[0].from_status === 400);
+      [
+        'Discard the edit',
+        article.history[0].from_status,
+        null,
+        'Discarded. The site has kept the text that it showed.',
+      ],
+    ];
   }
   const moves = {
     300: [['Open', 310, false, 'Opened.']],
@@ -327,7 +333,7 @@ function movesAt(article) {
     400: [['Edit', 320, false, 'You can edit the text now. The site shows the old one until you publish again.']],
     500: failedAt ? [['Try again', Math.floor(failedAt / 10) * 10, false, 'It is tried again.']] : [],
     510: [['Fetch it again', 110, false, 'It is fetched again.']],
-    520: [['It is no duplicate', 120, false, 'It goes on as an article of its own.']],
+    520: [['It is no duplicate', article.content ? 120 : 110, false, 'It goes on as an article of its own.']],
     530: [
       ['Score it again', 120, false, 'It is scored again.'],
       ['Take it all the same', 200, false, 'It goes on as if it were relevant.'],
@@ -343,7 +349,8 @@ async function showArticle(id) {
   $('list').hidden = true;
   $('article').hidden = false;
   draw(article);
-  await showCodes();
+  if (state.counts.size === 0) await fetchCounts();
+  drawCodes();
 }
 
 /** Draws the open article as it is now. */
@@ -504,6 +511,11 @@ function editedFields() {
   );
 }
 
+/** What the fields held before the edit that is under way. */
+function fieldsBefore({ status_changes: changes }) {
+  return Object.fromEntries(Object.entries(changes ?? {}).map(([field, change]) => [field, change.old]));
+}
+
 async function save() {
   const changes = editedFields();
   if (Object.keys(changes).length === 0) return say('There is nothing to save: the text is as it was.');
@@ -512,7 +524,8 @@ async function save() {
 
 /** Writes the next code, with the edited text where it goes along. */
 async function move(code, withText, told) {
-  const changes = { ...(withText ? editedFields() : {}), status_code: code };
+  const text = withText === null ? fieldsBefore(state.open) : withText ? editedFields() : {};
+  const changes = { ...text, status_code: code };
   if (!(await put(changes))) return;
   say(told);
   $('article-title').focus();
@@ -529,7 +542,7 @@ async function put(changes) {
   }
   state.draft = null;
   draw(article);
-  await showCodes();
+  countMove(seen.status_code, article.status_code);
   return true;
 }
 
@@ -544,6 +557,7 @@ function tellConflict(seen, article) {
     : 'Somebody else has saved another text meanwhile.';
   const unsaved = state.draft && state.draft.id === article.id;
   draw(article);
+  countMove(seen.status_code, article.status_code);
   complain(
     new Refusal(409, {
       message,
@@ -611,7 +625,7 @@ async function look() {
       ? 'Somebody else has saved another text.'
       : `${person(last?.changed_by)}: the article is ${codeName(article.status_code)} now.`,
   );
-  await showCodes();
+  countMove(seen.status_code, article.status_code);
 }
 
 // ---- The way through the page -------------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ create table public.source (
     check (kind in ('rss', 'rdf', 'atom', 'sitemap', 'sitemap_index')),
   constraint source_every_bounds check (every between '1 minute' and '31 days')
 );
-create index source_by_next_poll on public.source (next_poll_at) where next_poll_at is not null;
+create index source_by_next_poll on public.source (next_poll_at, id)
+  where next_poll_at is not null;
 comment on table public.source is
   'Feeds (RSS, Atom, RDF) and sitemaps whose articles enter the queue: insert an address.';
 comment on column public.source.kind is 'What the address turned out to be; null until its first poll.';
@@ -89,7 +90,7 @@ comment on function public.unknown_urls(text[]) is
 -- Puts a source off by its interval, with an error. The stage poll calls it before it tries again:
 -- should that never end either, the source still says so, and is due again.
 create function public.postpone_source(p_source_id uuid, p_error text) returns void
-language sql
+language sql security definer
 set search_path = pg_catalog, pg_temp
 as $$
   update public.source s

@@ -10,25 +10,30 @@ import { tellApart, whyRefused } from '../../local/demo/documents/document-sourc
 import { documentsTable } from '../../local/demo/documents/watch-documents.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
-import { scratchFolder } from '../../local/platform/scratch-folder.ts';
+import { demoHere, temporaryFolder } from './demo-here.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = fs.mkdtempSync(path.join(scratchFolder(), 'demo-documents-test-'));
-  // Postgres may run as another user, who must get through to its own folder in here.
-  fs.chmodSync(temporary, 0o711);
+  temporary = temporaryFolder();
 });
 afterEach(() => {
   fs.rmSync(temporary, { recursive: true, force: true });
 });
 
-/** Runs `npm run demo -- documents` on these files, with no settings but the defaults and those given. */
-function runOn(files: string[], settings: Record<string, string> = {}, timeoutMs = 170_000) {
-  const none = ['LLM_URL', 'LLM_MODEL', 'OCR_URL', 'DEEPGRAM_URL', 'GRAPHITI_URL', 'USE_NEW_PIPELINE'];
-  const env = { TMPDIR: temporary, ...Object.fromEntries(none.map((name) => [name, ''])), ...settings };
-  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', 'documents', ...files], { env, timeoutMs });
+const none = ['LLM_URL', 'LLM_MODEL', 'OCR_URL', 'DEEPGRAM_URL', 'GRAPHITI_URL', 'USE_NEW_PIPELINE'];
+const noSettings = () => ({ TMPDIR: temporary, ...Object.fromEntries(none.map((name) => [name, ''])) });
+
+/** Runs `npm run demo -- documents`, with no settings but the defaults and those given. */
+function runCommand(settings: Record<string, string>) {
+  const env = { ...noSettings(), ...settings };
+  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', 'documents'], { env, timeoutMs: 170_000 });
+}
+
+/** Does the same with these files, in this process. */
+function runOn(files: string[], settings: Record<string, string> = {}) {
+  return demoHere(['documents', ...files], { ...noSettings(), ...settings });
 }
 
 /** The address of a model that answers no question. */
@@ -55,7 +60,7 @@ const survey = `# Survey\n\n${'The Hollin Lock was rebuilt by Brackmoor Engineer
 
 describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => {
   it('brings a file of each type to its chunks and facts, names what they share, and says why the broken one failed', async () => {
-    const { code, stdout, stderr } = await runOn([], { LLM_PRICE_INPUT: '1', LLM_PRICE_OUTPUT: '2' });
+    const { code, stdout, stderr } = await runCommand({ LLM_PRICE_INPUT: '1', LLM_PRICE_OUTPUT: '2' });
     expect(code, `${stdout}${stderr}`).toBe(0);
     expect(stdout).toContain("update document set extraction_status = 'queued';");
     const byReader = {
@@ -150,7 +155,7 @@ describe('its arguments', () => {
   });
 
   it('are refused before anything is started, with the name of each file that cannot be read', async () => {
-    const { code, stdout, stderr } = await runOn(['/nowhere/a.pdf', write('good.txt', 'Good.'), temporary], {}, 30_000);
+    const { code, stdout, stderr } = await runOn(['/nowhere/a.pdf', write('good.txt', 'Good.'), temporary]);
     expect(code).toBe(1);
     expect(stderr).toContain('/nowhere/a.pdf cannot be read: there is no such file');
     expect(stderr).toContain(`${temporary} cannot be read: it is a folder`);

@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { refuseKeptByNpm } from '../../cli/command-arguments.ts';
 import { functionTroubles } from '../../local/demo/function-troubles.ts';
@@ -7,25 +6,25 @@ import { readArguments } from '../../local/demo/read-arguments.ts';
 import { startSites } from '../../local/demo/samples/sites/server.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
 import { isRunning } from '../../local/platform/child-processes.ts';
-import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { listen } from '../../local/services/http/listen.ts';
+import { demoHere, temporaryFolder } from './demo-here.ts';
 import { runNode } from './run-command.ts';
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = fs.mkdtempSync(path.join(scratchFolder(), 'demo-test-'));
-  // Postgres may run as another user, who must get through to its own folder in here.
-  fs.chmodSync(temporary, 0o711);
+  temporary = temporaryFolder();
 });
 afterEach(() => {
   fs.rmSync(temporary, { recursive: true, force: true });
 });
 
-/** Runs `npm run demo` with a folder of its own for temporary files, with no settings but the defaults. */
+/** A folder of its own for temporary files, and no settings but the defaults. */
+const settings = () => ({ TMPDIR: temporary, LLM_URL: '', LLM_MODEL: '', SCRAPER_ALLOW_HOSTS: '' });
+
+/** Runs `npm run demo`. */
 function runDemo(...args: string[]) {
-  const env = { TMPDIR: temporary, LLM_URL: '', LLM_MODEL: '', SCRAPER_ALLOW_HOSTS: '' };
-  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', ...args], { env, timeoutMs: 110_000 });
+  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', ...args], { env: settings(), timeoutMs: 110_000 });
 }
 
 /** What the demo has left in its folder: data of the stack, and processes that were started with it. */
@@ -73,7 +72,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
         : new Response('', { status: 404 }),
     );
     try {
-      const { code, stdout, stderr } = await runDemo('--url', `${site.url}/`, `${site.url}/gone`);
+      const { code, stdout, stderr } = await demoHere(['--url', `${site.url}/`, `${site.url}/gone`], settings());
       expect(code, `${stdout}${stderr}`).toBe(1);
       expect(stdout).toMatch(/Leads +2, 1 with a message/);
       expect(stdout).toMatch(/✗ .*\/gone\n.*scrape failed: .*status 404/);

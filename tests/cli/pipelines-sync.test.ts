@@ -2,23 +2,71 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { syncPipelines } from '../../cli/sync/sync-pipelines.ts';
 import { createTestDatabase } from '../support/database.ts';
-import { projectFolder, runNode } from './run-command.ts';
+import { type Ended, projectFolder, runNode } from './run-command.ts';
 
+const functionsFolder = path.join(projectFolder, 'supabase', 'functions');
+/** A project's `supabase` folder, in a folder of its own: the pipelines, migrations and settings are copies, all else is linked. */
 let copy: string;
 
 beforeEach(() => {
   copy = fs.mkdtempSync(path.join(os.tmpdir(), 'sync-test-'));
-  for (const part of ['package.json', 'cli', 'local', 'supabase']) {
-    fs.cpSync(path.join(projectFolder, part), path.join(copy, part), { recursive: true });
+  const functions = path.join(copy, 'supabase', 'functions');
+  fs.mkdirSync(functions, { recursive: true });
+  for (const part of ['config.toml', 'migrations', 'functions/_pipelines']) {
+    fs.cpSync(path.join(projectFolder, 'supabase', part), path.join(copy, 'supabase', part), { recursive: true });
   }
-  fs.symlinkSync(path.join(projectFolder, 'node_modules'), path.join(copy, 'node_modules'));
+  for (const name of fs.readdirSync(functionsFolder).filter((name) => name !== '_pipelines')) {
+    fs.symlinkSync(path.join(functionsFolder, name), path.join(functions, name));
+  }
 });
 afterEach(() => {
   fs.rmSync(copy, { recursive: true, force: true });
 });
 
-const sync = (...args: string[]) => runNode(['--import', 'tsx', 'cli/sync.ts', ...args], { cwd: copy });
+/** Runs the command itself, in a project. */
+const run = (cwd: string, ...args: string[]) => runNode(['--import', 'tsx', 'cli/sync.ts', ...args], { cwd });
+
+let calls = 0;
+
+/** Does what the command does to the copy, without starting it. */
+async function sync(...args: string[]): Promise<Ended> {
+  // A process loads a file once, so that each call finds the pipelines in files of their own.
+  const seen = path.join(copy, `seen-${calls++}`);
+  fs.mkdirSync(path.join(seen, 'functions'), { recursive: true });
+  for (const part of ['config.toml', 'migrations', ...functionParts()]) {
+    fs.symlinkSync(path.join(copy, 'supabase', part), path.join(seen, part));
+  }
+  fs.cpSync(path.join(copy, 'supabase', 'functions', '_pipelines'), path.join(seen, 'functions', '_pipelines'), {
+    recursive: true,
+  });
+  const written = { log: '', warn: '' };
+  const add = (kind: keyof typeof written) => (line: string) => {
+    written[kind] += `${line}\n`;
+  };
+  try {
+    await syncPipelines(seen, args.includes('--check'), { log: add('log'), warn: add('warn') });
+    return { code: 0, stdout: written.log, stderr: written.warn };
+  } catch (error) {
+    return { code: 1, stdout: written.log, stderr: `${written.warn}${(error as Error).message}\n` };
+  }
+}
+
+const functionParts = () =>
+  fs
+    .readdirSync(path.join(copy, 'supabase', 'functions'))
+    .filter((name) => name !== '_pipelines')
+    .map((name) => `functions/${name}`);
+
+/** Makes the copy a project that the command itself runs in. */
+function completeCopy() {
+  for (const part of ['package.json', 'cli', 'local']) {
+    fs.cpSync(path.join(projectFolder, part), path.join(copy, part), { recursive: true });
+  }
+  fs.symlinkSync(path.join(projectFolder, 'node_modules'), path.join(copy, 'node_modules'));
+}
+
 const readMigrations = () => {
   const folder = path.join(copy, 'supabase', 'migrations');
   const names = fs.readdirSync(folder).sort();
@@ -63,7 +111,8 @@ it('answers a new stage with one new migration, the last, that adds its columns 
   expect(missing.stderr).toContain('leads. Run `npm run pipelines:sync`');
   expect(readMigrations()).toEqual(before);
 
-  expect(await sync()).toMatchObject({ code: 0 });
+  completeCopy();
+  expect(await run(copy)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Wrote .*_pipeline_leads\.sql\./) });
   const after = readMigrations();
   expect(after.slice(0, -1)).toEqual(before);
   expect(await sync('--check')).toMatchObject({ code: 0 });
@@ -314,10 +363,13 @@ it('says what is wrong with a definition in one sentence that names its file', a
 
 it('refuses arguments it does not know, and shows its usage when asked', async () => {
   for (const wrong of ['--chek', 'leads']) {
-    const { code, stderr } = await sync(wrong);
+    const { code, stderr } = await run(projectFolder, wrong);
     expect(code).toBe(2);
     expect(stderr).toContain(`'${wrong}'.\n`);
     expect(stderr).toContain('npm run pipelines:sync -- [--check]');
   }
-  expect(await sync('--help')).toMatchObject({ code: 0, stdout: expect.stringContaining('--check  write nothing') });
+  expect(await run(projectFolder, '--help')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('--check  write nothing'),
+  });
 });

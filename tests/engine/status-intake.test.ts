@@ -88,7 +88,9 @@ test('a new row begins at its first stage, or without a value waits to be starte
   const later = await engine.refusal('insert into public.note (status_code) values (300)');
   expect(later).toMatchObject({
     code: 'MR005',
-    message: expect.stringMatching(/^300 cannot be written to 1 row \(\d+\): stage review cannot start .* its need tag has no result$/),
+    message: expect.stringMatching(
+      /^300 cannot be written to 1 row \(\d+\): stage review cannot start .* its need tag has no result$/,
+    ),
   });
   for (const value of [111, 310, 400, 500]) {
     expect(await engine.refusal('insert into public.note (status_code) values ($1)', [value])).toMatchObject({

@@ -5,7 +5,7 @@ import { MAX_FEED_BYTES } from '../../supabase/functions/_articles/feeds/feed-te
 import { type ReadFeed, readFeed } from '../../supabase/functions/_articles/feeds/read-feed.ts';
 
 /** Reads a feed that arrives in pieces of `size` bytes. */
-async function read(content: string | Uint8Array, { type = '', size = 7, skipped = 0, most = 1000 } = {}) {
+async function read(content: string | Uint8Array, { type = '', size = 7, from = 0, most = 1000 } = {}) {
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
   let at = 0;
   const body = new ReadableStream<Uint8Array>({
@@ -16,9 +16,11 @@ async function read(content: string | Uint8Array, { type = '', size = 7, skipped
     },
   });
   const feed = { url: 'https://site.test/feeds/all.xml', etag: null, lastModified: null, contentType: type, body };
-  return readFeed(feed, skipped, most);
+  return readFeed(feed, from, most);
 }
 
+/** What was read, without places. */
+const plain = ({ entries }: ReadFeed) => entries.map(({ url, title, at }) => ({ url, title, at }));
 /** The links of what was read. */
 const links = ({ entries }: ReadFeed) => entries.map(({ url }) => url.replace('https://site.test', ''));
 
@@ -35,16 +37,12 @@ describe('each kind is known by its outermost element, and gives links, titles a
         <item><title><![CDATA[Nuts & bolts <b>now</b>]]></title><guid>https://site.test/b</guid></item>
         <item><title>c &amp; d</title><link/><atom:link href="/c"/><atom:link rel="replies" href="/no"/></item>`),
     );
-    expect(feed).toEqual({
-      kind: 'rss',
-      whole: true,
-      problem: null,
-      entries: [
-        { url: 'https://site.test/a', title: 'About a', at: '2026-03-03T07:00:00.000Z' },
-        { url: 'https://site.test/b', title: 'Nuts & bolts <b>now</b>', at: null },
-        { url: 'https://site.test/c', title: 'c & d', at: null },
-      ],
-    });
+    expect(feed).toMatchObject({ kind: 'rss', whole: true, problem: null });
+    expect(plain(feed)).toEqual([
+      { url: 'https://site.test/a', title: 'About a', at: '2026-03-03T07:00:00.000Z' },
+      { url: 'https://site.test/b', title: 'Nuts & bolts <b>now</b>', at: null },
+      { url: 'https://site.test/c', title: 'c & d', at: null },
+    ]);
   });
 
   test('RDF, whose items stand beside their channel', async () => {
@@ -53,7 +51,7 @@ describe('each kind is known by its outermost element, and gives links, titles a
       <items><rdf:Seq><rdf:li resource="https://site.test/a"/></rdf:Seq></items></channel>
       <item rdf:about="https://site.test/a"><title>A</title><link>https://site.test/a</link><dc:date>2026-03-03</dc:date></item></rdf:RDF>`);
     expect(feed).toMatchObject({ kind: 'rdf', problem: null });
-    expect(feed.entries).toEqual([{ url: 'https://site.test/a', title: 'A', at: '2026-03-03T00:00:00.000Z' }]);
+    expect(plain(feed)).toEqual([{ url: 'https://site.test/a', title: 'A', at: '2026-03-03T00:00:00.000Z' }]);
   });
 
   test.each(['', 'a:'])('Atom with the prefix "%s", its links relative to xml:base', async (p) => {
@@ -64,7 +62,7 @@ describe('each kind is known by its outermost element, and gives links, titles a
       <${p}source><${p}title>Other</${p}title></${p}source><${p}published>2026-03-03T08:00:00Z</${p}published>
       <${p}updated>2026-03-09T08:00:00Z</${p}updated></${p}entry></${p}feed>`);
     expect(feed).toMatchObject({ kind: 'atom', problem: null });
-    expect(feed.entries).toEqual([{ url: 'https://site.test/news/one', title: 'One', at: '2026-03-03T08:00:00.000Z' }]);
+    expect(plain(feed)).toEqual([{ url: 'https://site.test/news/one', title: 'One', at: '2026-03-03T08:00:00.000Z' }]);
   });
 
   test('a sitemap, with news and images', async () => {
@@ -73,7 +71,7 @@ describe('each kind is known by its outermost element, and gives links, titles a
       </image:image><loc> https://site.test/a?x=1&amp;y=2 </loc><news:news><news:publication_date>2026-03-03</news:publication_date>
       <news:title>A</news:title></news:news></url><url><loc>https://site.test/b</loc><lastmod>2026-02-01</lastmod></url></urlset>`);
     expect(feed).toMatchObject({ kind: 'sitemap', problem: null });
-    expect(feed.entries).toEqual([
+    expect(plain(feed)).toEqual([
       { url: 'https://site.test/a?x=1&y=2', title: 'A', at: '2026-03-03T00:00:00.000Z' },
       { url: 'https://site.test/b', title: null, at: '2026-02-01T00:00:00.000Z' },
     ]);
@@ -206,19 +204,48 @@ describe('a long one is read in parts', () => {
   const many = (count: number) =>
     `<urlset>${Array.from({ length: count }, (_, n) => `<url><loc>https://site.test/${n}</loc></url>`).join('')}</urlset>`;
 
-  test('each entry comes once, and nothing counts as cut off', async () => {
+  /** The links of each part, of at most `most` entries, each read from where the one before has ended. */
+  async function partsOf(content: string | Uint8Array, most: number, size?: number): Promise<string[]> {
     const parts: string[] = [];
-    for (let skipped = 0; ; skipped += 4) {
-      const feed = await read(many(10), { skipped, most: 4 });
+    for (let from = 0, whole = false; !whole; ) {
+      const feed = await read(content, { from, most, size });
       expect(feed.problem).toBeNull();
       parts.push(links(feed).join(' '));
-      if (feed.whole) break;
+      from = feed.entries.at(-1)?.end ?? from;
+      ({ whole } = feed);
     }
-    expect(parts).toEqual(['/0 /1 /2 /3', '/4 /5 /6 /7', '/8 /9']);
+    return parts;
+  }
+
+  test('each entry comes once, and nothing counts as cut off', async () => {
+    expect(await partsOf(many(10), 4)).toEqual(['/0 /1 /2 /3', '/4 /5 /6 /7', '/8 /9']);
+  });
+
+  test('whatever stands around the items, however it arrives, packed or not', async () => {
+    const feed = rss(
+      `${item('a')}<!-- <item> -->\n${item('b', '<description><![CDATA[</item><item>]]></description>')}<ttl>5</ttl>${item('ü')}`,
+      '<textInput><link>https://site.test/search</link></textInput>',
+    );
+    const atom = `<feed xml:base="/x/"><title>All</title>${['<link href="a"/>', '<link href="b"/>'].map((link) => `<entry>${link}</entry>`).join('\n')}</feed>`;
+    for (const size of [1, 7, 64, 100_000]) {
+      expect(await partsOf(feed, 1, size)).toEqual(['/a', '/b', '/%C3%BC']);
+      expect(await partsOf(gzipSync(new TextEncoder().encode(feed)), 2, size)).toEqual(['/a /b', '/%C3%BC']);
+      expect(await partsOf(atom, 1, size)).toEqual(['/x/a', '/x/b']);
+    }
+  });
+
+  test('a part without a link is no reason to give up the rest', async () => {
+    const { entries } = await read(rss(item('a')), { most: 1 });
+    const feed = await read(rss(`${item('a')}<item><title>T</title></item>`), { from: entries[0]?.end });
+    expect(feed).toMatchObject({ entries: [], whole: true, problem: { code: 'no_links' } });
+  });
+
+  test('one that has become shorter meanwhile comes to an end', async () => {
+    expect(await read(rss(item('a')), { from: 10_000 })).toMatchObject({ entries: [], whole: true });
   });
 
   test('one that ends where a part ends is whole', async () => {
-    expect(await read(many(8), { skipped: 4, most: 4 })).toMatchObject({ whole: true });
+    expect(await partsOf(many(8), 4)).toEqual(['/0 /1 /2 /3', '/4 /5 /6 /7']);
   });
 
   test('what comes after the part is not fetched', async () => {

@@ -1,6 +1,7 @@
 // The review page in a real Chromium, on a real stack: curators open, edit, approve and reject, with the keyboard too.
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { reviewLink } from '../../local/platform/review-link.ts';
 import { ReviewStack } from '../support/review-stack.ts';
 
 let review: ReviewStack;
@@ -239,7 +240,7 @@ test('another user sees the articles that they have added, and nothing to decide
   await page.getByRole('link', { name: '110 to fetch' }).click();
   await page.getByRole('link', { name: 'Mine' }).click();
   await page.getByText('There is nothing to decide here.').waitFor();
-  expect(await page.getByRole('navigation').textContent()).toContain('300 pending review0');
+  expect(await page.getByRole('navigation').textContent()).toContain('300 pending review 0');
 });
 
 test('the page works from any other host, and says what is wrong with a key, a token or an address', async () => {
@@ -270,8 +271,7 @@ test('the page works from any other host, and says what is wrong with a key, a t
 const expired = { status: 401, json: { code: 'PGRST301', message: 'JWT expired' } };
 
 test('a link brings key and token; once the session has ended the page asks to sign in again', async () => {
-  const given = new URLSearchParams({ key: review.stack.publishableKey, token: await review.token('rick') });
-  const page = await review.visit(`${review.pageUrl}#${given}`);
+  const page = await review.visit(await reviewLink(review.stack, 'rick'));
   expect(new URL(page.url()).hash).toBe('');
   await press(page, 'Sign in');
   await told(page, 'Signed in as rick.');

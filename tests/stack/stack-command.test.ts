@@ -5,8 +5,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readPort } from '../../cli/read-port.ts';
 import { childProcesses, isRunning } from '../../local/platform/child-processes.ts';
 import { freePort } from '../../local/platform/free-port.ts';
+import { startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
@@ -119,43 +121,32 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     expect(fs.existsSync(addresses.dataDir)).toBe(false);
   });
 
-  it('ends cleanly when npm is told to stop', async () => {
-    const { child, addresses } = await startCommand(byNpm);
-    child.kill('SIGINT');
-    await until(() => child.exitCode !== null);
-    expect(child.exitCode).toBe(0);
-    expect(processesOf(addresses.dataDir)).toEqual([]);
-  });
-
-  it('keeps data and addresses between runs, for one stack at a time', async () => {
+  it('keeps data and addresses between runs, for one stack at a time, and ends cleanly when npm is told to stop', async () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-test-'));
     fs.chmodSync(folder, 0o711);
     const [port, dbPort] = [await freePort(), await freePort()];
     const options = ['--data', path.join(folder, 'a', 'b'), '--port', `${port}`, '--db-port', `${dbPort}`];
-    const command = [...asNpmDoes, ...options];
     try {
-      const first = await startCommand(command);
+      const first = await startCommand([...asNpmDoes, ...options]);
       expect(first.addresses).toMatchObject({
         apiUrl: `http://127.0.0.1:${port}`,
         dbUrl: expect.stringContaining(`@127.0.0.1:${dbPort}/`),
       });
       await rowsOf(first.addresses.dbUrl, 'create table public.kept (id int)');
-      const refused = [
-        ['--data', path.join(folder, 'a', 'b')],
-        ['--port', `${port}`],
-        ['--db-port', `${dbPort}`],
-      ];
-      const answers = await Promise.all(refused.map((given) => runCommand(...given)));
-      expect(answers.map(({ code }) => code)).toEqual([1, 1, 1]);
-      expect(answers.map(({ lines }) => lines)).toEqual([
-        [expect.stringMatching(/^The data folder .*b is in use by another stack, process \d+: stop that one/)],
-        [`Port ${port} of 127.0.0.1 is in use: give --port another one, or leave it out for a free one.`],
-        [`Port ${dbPort} of 127.0.0.1 is in use: give --db-port another one, or leave it out for a free one.`],
-      ]);
+      expect(await runCommand('--data', path.join(folder, 'a', 'b'))).toEqual({
+        code: 1,
+        lines: [expect.stringMatching(/^The data folder .*b is in use by another stack, process \d+: stop that one/)],
+      });
+      await expect(startStack({ port })).rejects.toThrow(
+        `Port ${port} of 127.0.0.1 is in use: give --port another one, or leave it out for a free one.`,
+      );
+      await expect(startStack({ dbPort })).rejects.toThrow(
+        `Port ${dbPort} of 127.0.0.1 is in use: give --db-port another one, or leave it out for a free one.`,
+      );
       first.child.kill('SIGTERM');
       await until(() => first.child.exitCode !== null);
 
-      const second = await startCommand(command);
+      const second = await startCommand([...byNpm, ...options]);
       // The local services' addresses are for the functions alone, which are told anew.
       const lasting = (['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'anonKey', 'dataDir'] as const).map((name) => [
         name,
@@ -163,22 +154,24 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
       ]);
       expect(second.addresses).toMatchObject(Object.fromEntries(lasting));
       expect(await rowsOf(second.addresses.dbUrl, 'select * from public.kept')).toEqual([]);
-      second.child.kill('SIGTERM');
+      second.child.kill('SIGINT');
       await until(() => second.child.exitCode !== null);
+      expect(second.child.exitCode).toBe(0);
+      expect(processesOf(second.addresses.dataDir)).toEqual([]);
     } finally {
       fs.rmSync(folder, { recursive: true, force: true });
     }
   }, 60_000);
 
   it('says in one line what is wrong with a folder or a port', async () => {
-    expect(await runCommand('--data', import.meta.filename)).toEqual({
-      code: 1,
-      lines: [expect.stringMatching(/^The data folder .* is a file/)],
-    });
-    for (const wrong of ['abc', '65536']) {
-      const { code, lines } = await runCommand('--db-port', wrong);
-      expect([code, lines[0]]).toEqual([2, `--db-port is "${wrong}", but must be a port from 1 to 65535.`]);
+    await expect(startStack({ dataDir: import.meta.filename })).rejects.toThrow(/^The data folder .* is a file/);
+    const { code, lines } = await runCommand('--db-port', 'abc');
+    expect([code, lines[0]]).toEqual([2, '--db-port is "abc", but must be a port from 1 to 65535.']);
+    for (const wrong of ['0', '65536', '1e3', '']) {
+      const fault = `--port is "${wrong}", but must be a port from 1 to 65535.`;
+      expect(() => readPort('--port', wrong)).toThrow(fault);
     }
+    expect(['1', '65535', undefined].map((given) => readPort('--port', given))).toEqual([1, 65_535, undefined]);
   });
 
   it('runs beside another one, and leaves nothing behind when whoever started it is killed', async () => {

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import { test as base, expect } from 'vitest';
 import type { TestDatabase } from './database.ts';
+import { invariantBreaches } from './planned-invariants.ts';
 import { borrowDatabase } from './reused-database.ts';
 
 export type Row = Record<string, unknown>;
@@ -191,7 +192,7 @@ export class Engine {
 
   /** Fails the test when an invariant is violated. */
   async expectSound(): Promise<void> {
-    expect(await this.rows('select * from millrace.check_invariants()')).toEqual([]);
+    expect(await invariantBreaches(this.sql)).toEqual([]);
   }
 }
 

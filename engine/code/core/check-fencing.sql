@@ -188,10 +188,11 @@ end
 $$;
 
 -- Locks the batch that nearly all are: everything completed under one token of one stage, with no
--- function to apply and no run to end. Returns the stage's limit of a result's bytes, under which none of these can
--- be too long; null where something is held by somebody or differs, for then the batch is to be
--- locked and judged item by item. Whether the token still counts is left to complete(), whose
--- statement finds out at no cost. At batches of 50 it saves a quarter of a transition's CPU time.
+-- function to apply and no run to end. Returns the stage's limit of a result's bytes, under which
+-- none of these can be too long; null where something is held by somebody or differs, for then the
+-- batch is to be locked and judged item by item. Whether the token still counts is left to
+-- complete(), whose statement finds out at no cost. At batches of 50 it saves a quarter of a
+-- transition's CPU time.
 create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

@@ -214,6 +214,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.due_findings() f;
   return query
     select 'no invariant is violated', count(*) = 0,
       coalesce(string_agg(distinct i.rule, '; '), 'none')

@@ -2,7 +2,8 @@
 --
 -- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
 -- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
--- wake-ups that nobody heard. When idle it costs a few index probes a stage.
+-- wake-ups that nobody heard. It also starts what is due. When idle it costs a few index probes a
+-- stage.
 
 -- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
 -- must not end the recovery of the others.
@@ -126,6 +127,7 @@ begin
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
   perform millrace.forget_leftovers();
+  v_done := v_done || millrace.start_due();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -146,7 +148,7 @@ end
 $$;
 comment on function millrace.sweep() is
   'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups; '
-  'raises alerts. Harmless at any time.';
+  'starts runs of rows that are due; raises alerts. Harmless at any time.';
 
 -- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that
 -- may have piled up.

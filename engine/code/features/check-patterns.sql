@@ -184,7 +184,10 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_beside text := (select k from unnest(array['when', 'given']) k where p_stage ? k limit 1);
+  v_beside text := case
+    when p_stage ? 'when' then 'when'
+    when p_stage ? 'given' then 'given'
+  end;
 begin
   if p_stage -> 'on_demand' is distinct from 'true' then
     return;

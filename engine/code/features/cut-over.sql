@@ -15,13 +15,9 @@
 -- live run, and only at the new pipeline's first stage: whoever names a later stage of it, or the
 -- old one, has said which way it is. Returns the stages with work.
 create or replace function millrace.queue_one_way(
-  p_pipeline_id int,
-  p_other_id int,
-  p_stage_id int,
-  p_entity_ids text[],
-  p_dirty_ids text[],
-  p_by_name boolean)
-returns int[]
+  p_pipeline_id int, p_other_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
+  p_by_name boolean
+) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$

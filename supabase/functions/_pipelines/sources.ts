@@ -4,7 +4,7 @@ import { ownWork } from './stage-defaults.ts';
 /** From feeds and sitemaps to articles in the queue. After a change run `npm run pipelines:sync`. */
 export const sources = definePipeline({
   name: 'sources',
-  entity: { table: 'public.source', key: 'id', projection: 'none' },
+  entity: { table: 'public.source', key: 'id', projection: 'none', due: 'next_poll_at' },
   stages: {
     poll: {
       ...ownWork,

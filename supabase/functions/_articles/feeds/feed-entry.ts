@@ -1,3 +1,5 @@
+import { storableText } from '../../_millrace/mod.ts';
+
 /** What an address turned out to be. */
 export type FeedKind = 'rss' | 'rdf' | 'atom' | 'sitemap' | 'sitemap_index';
 
@@ -8,9 +10,12 @@ export interface FeedEntry {
   title: string | null;
   /** When it was published or, in sitemaps, last changed: ISO 8601, null where it is not said or no date. */
   at: string | null;
+  /** Where it ends in the feed's text, in UTF-16 code units: reading can go on there. */
+  end: number;
 }
 
 const longestUrl = 2048;
+const longestTitle = 500;
 const earliest = Date.UTC(1970, 0);
 const latest = Date.UTC(2100, 0);
 
@@ -18,7 +23,7 @@ const latest = Date.UTC(2100, 0);
 export type ItemTexts = Partial<Record<string, string>>;
 
 /** The entry that an item's texts make, or null where it has no link that can be followed. */
-export function entryOf(texts: ItemTexts, base: string): FeedEntry | null {
+export function entryOf(texts: ItemTexts, base: string): Omit<FeedEntry, 'end'> | null {
   // A guid is a link only where it is a whole one.
   const guid = /^\s*https?:/i.test(texts.guid ?? '') ? texts.guid : undefined;
   const link = [texts.link, texts.href, texts.loc, guid].find((text) => text?.trim());
@@ -32,7 +37,7 @@ export function entryOf(texts: ItemTexts, base: string): FeedEntry | null {
     texts['news:publication_date'] ??
     texts.updated ??
     texts.lastmod;
-  return { url, title: title || null, at: isoDate(date) };
+  return { url, title: storableText(title.slice(0, longestTitle)) || null, at: isoDate(date) };
 }
 
 function absoluteUrl(link: string, base: string): string | null {

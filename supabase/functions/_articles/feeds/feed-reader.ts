@@ -43,6 +43,8 @@ export class FeedReader {
   readonly named: string[] = [];
   /** Whether nothing more need be read. */
   ended = false;
+  /** Where the first item begins in the text; null while there is none. */
+  firstItem: number | null = null;
   readonly #onEntry: (entry: FeedEntry) => boolean;
   readonly #parser: Parser;
   readonly #bases: string[] = [];
@@ -55,8 +57,12 @@ export class FeedReader {
   /** The element of the item whose text is being read. */
   #reading: string | null = null;
 
-  constructor(address: string, onEntry: (entry: FeedEntry) => boolean) {
+  /** Of the text's beginning so many code units were left out after the first item's place. */
+  readonly #leftOut: number;
+
+  constructor(address: string, onEntry: (entry: FeedEntry) => boolean, leftOut = 0) {
     this.#bases.push(address);
+    this.#leftOut = leftOut;
     this.#onEntry = onEntry;
     this.#parser = new Parser(
       {
@@ -113,6 +119,7 @@ export class FeedReader {
     if (this.kind === null || name !== items[this.kind]) return;
     this.#itemDepth = this.#depth;
     this.#texts = {};
+    this.firstItem ??= this.#parser.startIndex;
   }
 
   #openField(full: string, { href, rel = 'alternate', isPermaLink }: Record<string, string>): void {
@@ -152,7 +159,7 @@ export class FeedReader {
     this.items++;
     const entry = entryOf(this.#texts, base);
     if (entry === null) this.unlinked++;
-    else if (!this.#onEntry(entry)) this.#stop();
+    else if (!this.#onEntry({ ...entry, end: this.#parser.endIndex + 1 + this.#leftOut })) this.#stop();
   }
 
   #stop(): void {

@@ -21,7 +21,7 @@ export const cursorSchema = z.object({
       began: z.string(),
       /** The source's own address and the sitemaps found so far, in the order they are read. */
       documents: z.array(address).min(1).max(MAX_SITEMAPS),
-      /** Which of them is read next, and how many of its entries are behind us. */
+      /** Which of them is read next, and from which place in its text on. */
       next: z.int().min(0),
       at: z.int().min(0),
       etag: z.string().nullable(),

@@ -19,28 +19,64 @@ export interface ReadFeed {
 }
 
 /**
- * Reads a feed or a sitemap as it arrives: at most `most` entries after the first `skipped`. Throws a PermanentError where it
- * is none, cannot be unpacked, is too large or has no item with a link.
+ * Reads a feed or a sitemap as it arrives: at most `most` entries from the place `from` on, where an earlier entry ended. Throws
+ * a PermanentError where it is none, cannot be unpacked, is too large or has no item with a link.
  */
-export async function readFeed(feed: FetchedFeed, skipped: number, most: number): Promise<ReadFeed> {
+export async function readFeed(feed: FetchedFeed, from: number, most: number): Promise<ReadFeed> {
   const entries: FeedEntry[] = [];
-  let passed = 0;
   let whole = true;
-  const reader = new FeedReader(feed.url, (entry) => {
-    if (passed++ < skipped) return true;
+  const onEntry = (entry: FeedEntry) => {
     whole = entries.length < most;
     if (whole) entries.push(entry);
     return whole;
-  });
+  };
+  const text = feedText(feed.body, feed.contentType);
+  const reader = from > 0 ? await goOn(feed.url, text, from, onEntry) : new FeedReader(feed.url, onEntry);
   let length = 0;
-  for await (const text of feedText(feed.body, feed.contentType)) {
-    reader.write(text);
-    length += text.length;
+  for await (const piece of text) {
+    reader.write(piece);
+    length += piece.length;
     if (reader.ended || (reader.root === null && length > longestPreface)) break;
   }
   reader.end();
   if (reader.kind === null) throw noFeed(reader, length);
-  return { kind: reader.kind, entries, whole, problem: problemOf(reader, whole) };
+  const problem = problemOf(reader, whole);
+  // What is wrong with a part is no reason to give up the rest.
+  if (problem?.code === 'no_links' && from === 0 && reader.unlinked === reader.items) throw problem;
+  return { kind: reader.kind, entries, whole, problem };
+}
+
+/**
+ * Goes on at a place in the text: the reader gets what stands before the first item, and then what comes after the place.
+ * Takes the text up to there; to parse it all would cost most of a worker's time. Without an item it reads on as usual.
+ */
+async function goOn(
+  address: string,
+  text: AsyncGenerator<string>,
+  from: number,
+  onEntry: (entry: FeedEntry) => boolean,
+): Promise<FeedReader> {
+  const scout = new FeedReader(address, () => false);
+  let begun = '';
+  while (scout.firstItem === null && !scout.ended && begun.length < from) {
+    const { value, done } = await text.next();
+    if (done) break;
+    begun += value;
+    scout.write(value);
+  }
+  const head = begun.slice(0, scout.firstItem ?? from);
+  let length = begun.length;
+  let last = begun;
+  while (length < from) {
+    const { value, done } = await text.next();
+    if (done) break;
+    length += value.length;
+    last = value;
+  }
+  const reader = new FeedReader(address, onEntry, from - head.length);
+  reader.write(head);
+  if (length > from) reader.write(last.slice(last.length - (length - from)));
+  return reader;
 }
 
 function noFeed({ root, named }: FeedReader, length: number): PermanentError {
@@ -61,7 +97,7 @@ function noFeed({ root, named }: FeedReader, length: number): PermanentError {
 
 function problemOf({ items, unlinked, complete }: FeedReader, whole: boolean): StageError | null {
   if (items > 0 && unlinked === items) {
-    throw new PermanentError('no_links', `None of its ${items} items has a link: tell the site’s owner.`);
+    return new PermanentError('no_links', `None of its ${items} items has a link: tell the site’s owner.`);
   }
   if (whole && !complete) {
     return new PermanentError(

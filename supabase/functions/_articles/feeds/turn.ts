@@ -8,6 +8,9 @@ import { type ReadFeed, readFeed } from './read-feed.ts';
 
 /** So many addresses are looked up at once. */
 const atOnce = 1000;
+/** Of an article in a poll's result: its date and its fields' names, and what a code unit has at most. */
+const besideText = 100;
+const bytesPerUnit = 3;
 /** What a site is left alone for that does not say how long, in milliseconds. */
 const rest = 60_000;
 
@@ -17,6 +20,8 @@ export interface PollLimits {
   newUrls: number;
   /** How many entries it looks at, new or not. */
   entries: number;
+  /** How many bytes what it takes may have, at least: a stage's result is bounded. */
+  bytes: number;
   /** How many feeds and sitemaps it fetches. */
   documents: number;
   /** After so long it begins no other. */
@@ -50,6 +55,7 @@ export class Turn {
   readonly #since: string | null;
   readonly #poller: Poller;
   #entries = 0;
+  #bytes = 0;
   /** Why the site is left alone. */
   #asked: Problem | null = null;
 
@@ -70,7 +76,7 @@ export class Turn {
     const pass = this.#pass;
     const started = now().getTime();
     for (let fetched = 0; pass.next < pass.documents.length && this.waitMs === null; fetched++) {
-      if (fetched >= limits.documents || this.#entries >= limits.entries || this.urls.length >= limits.newUrls) break;
+      if (fetched >= limits.documents || this.#entries >= limits.entries || this.#isFull()) break;
       if (fetched > 0 && now().getTime() - started > limits.ms) break;
       const isFirst = pass.next === 0;
       try {
@@ -136,25 +142,30 @@ export class Turn {
     const pass = this.#pass;
     for (let from = 0; from < entries.length; from += atOnce) {
       const found = entries.slice(from, from + atOnce).map(foundUrl);
-      const fresh = new Set(await this.#poller.unknown(found.flatMap((one) => one?.url ?? [])));
-      for (const one of found) {
+      const fresh = new Set(await this.#poller.unknown(found.flatMap(({ url }) => url ?? [])));
+      for (const { url, title, published_at, end } of found) {
         // Taken off, so that what a feed names twice is taken once.
-        if (one && fresh.has(one.url)) {
-          if (this.urls.length >= this.#poller.limits.newUrls) return;
-          fresh.delete(one.url);
-          this.urls.push(one);
+        if (url !== null && fresh.has(url)) {
+          if (this.#isFull()) return;
+          fresh.delete(url);
+          this.urls.push({ url, title, published_at });
+          this.#bytes += besideText + url.length + bytesPerUnit * (title?.length ?? 0);
         }
-        pass.at++;
+        pass.at = end;
       }
     }
     if (whole) nextDocument(pass);
   }
+
+  #isFull(): boolean {
+    const { newUrls, bytes } = this.#poller.limits;
+    return this.urls.length >= newUrls || this.#bytes >= bytes;
+  }
 }
 
-/** The entry as the queue takes it, null where its address cannot be an article's. */
-function foundUrl({ url: written, title, at }: FeedEntry): FoundUrl | null {
-  const url = webAddress(written);
-  return url === null ? null : { url, title, published_at: at };
+/** The entry as the queue takes it; without an address where it cannot be an article's. */
+function foundUrl({ url, title, at, end }: FeedEntry) {
+  return { url: webAddress(url), title, published_at: at, end };
 }
 
 /** A date as conditional requests have it, an hour early: the site's clock may be slow. */

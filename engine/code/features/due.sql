@@ -1,0 +1,311 @@
+-- Due: the sweep starts runs by a timestamp column of the entity
+--
+-- A row whose column is past gets a run, unless it has a live one or got its last less than a
+-- minute ago. The run itself, or the user, moves the column on.
+--
+-- What a sweep looks at is bounded, however many rows are past due and under way: first the rows
+-- that became due since it looked last, then the next few thousand of all that are past due, in
+-- order and round and round. Both read the user's own index on the column.
+
+-- Raises MR001 unless the column by which runs are due is one of type timestamptz.
+create or replace function millrace.check_due(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'due' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'due'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is distinct from 'timestamp with time zone' then
+    raise exception 'entity.due is %, which is %', v_entity -> 'due',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = format('Name a column of type timestamptz: alter table %s add column due_at '
+        'timestamptz; or leave it out.', v_entity ->> 'table');
+  end if;
+end
+$$;
+
+-- Writes the statement that makes the index by which due rows are found; null where the column has
+-- one, or the pipeline no such column.
+create or replace function millrace.missing_due_index(p_pipeline millrace.pipelines)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_pipeline.due_column is null or exists (
+      select
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_am m on m.oid = c.relam and m.amname = 'btree'
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_pipeline.entity_table
+        and a.attname = p_pipeline.due_column
+        and i.indisvalid) then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I, %I);',
+    p_pipeline.entity_table, p_pipeline.due_column, p_pipeline.entity_key);
+end
+$$;
+
+-- define() keeps by which column runs of a pipeline are due. Where that has no index it says so,
+-- and how one is made: each sweep would read the whole table.
+create or replace function millrace.save_due(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_column text := p_definition #>> '{entity,due}';
+  v_pipeline millrace.pipelines;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set due_column = v_column
+  where p.id = p_pipeline_id
+    and p.due_column is distinct from v_column;
+  if found then
+    delete from millrace.due_progress d where d.pipeline_id = p_pipeline_id;
+  end if;
+  if v_column is null then
+    return;
+  end if;
+  insert into millrace.due_progress (pipeline_id, seen_until)
+  values (p_pipeline_id, '-infinity')
+  on conflict on constraint due_progress_pkey do nothing;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  v_statement := millrace.missing_due_index(v_pipeline);
+  if v_statement is not null then
+    raise warning 'column % of table % has no index, so each sweep reads the whole table',
+      v_column, v_pipeline.entity_table
+      using hint = 'Make one: ' || v_statement;
+  end if;
+end
+$$;
+
+-- Says whether a run of a row may start because it is due: it has no live one, and its last began a
+-- minute ago or earlier.
+create or replace function millrace.is_rested(p_ways int[], p_key text) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return not exists (
+    select
+    from unnest(p_ways) w(id)
+    cross join lateral (
+      select r.status, r.created_at
+      from millrace.runs r
+      where r.entity_id = p_key
+        and r.pipeline_id = w.id
+      order by r.id desc
+      limit 1) l
+    where l.status = 'running'
+      or l.created_at > millrace.now() - interval '1 minute');
+end
+$$;
+
+-- Finds the next rows that are past due, in the order of column and key.
+create or replace function millrace.due_rows(
+  p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
+) returns table (key text, due timestamptz)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_beyond text := case
+    when p_after is null then ''
+    when p_after_key is null then 'and e.%1$I > $2'
+    else 'and e.%1$I >= $2 and (e.%1$I, e.%2$I) > ($2, $3::%4$s)'
+  end;
+begin
+  return query execute format(
+    'select e.%2$I::text, e.%1$I from %3$s e where e.%1$I <= $1 ' || v_beyond
+      || ' order by e.%1$I, e.%2$I limit $4',
+    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
+    millrace.key_type(p_pipeline))
+  using millrace.now(), p_after, p_after_key, p_limit;
+end
+$$;
+
+-- Locks those of some rows that nobody holds, and returns those that are still due, now that nobody
+-- can start them beside this.
+create or replace function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
+  v_ways int[] := millrace.ways_of(p_pipeline.id);
+  v_due text[];
+begin
+  execute format(
+    'select array_agg(e.%2$I::text order by e.%2$I) from %3$s e '
+    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2',
+    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
+    millrace.key_type(p_pipeline))
+  into v_due
+  using v_held, millrace.now();
+  return array(select d from unnest(v_due) d where millrace.is_rested(v_ways, d));
+end
+$$;
+
+-- Starts runs of rows that the caller holds; returns how many. A row whose run cannot start, since
+-- a trigger of the user's refuses to show it, must not keep the others from theirs: a portion that
+-- raises is halved until it stands alone, for as long as there is time.
+create or replace function millrace.start_held(
+  p_pipeline millrace.pipelines, p_stage_id int, p_keys text[], p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_keys) / 2;
+  v_context text;
+begin
+  if cardinality(p_keys) = 0 then
+    return 0;
+  end if;
+  begin
+    perform millrace.queue_stage(p_pipeline.id, p_stage_id, p_keys, p_keys, false);
+    return cardinality(p_keys);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report('error', 'due_not_started', format(
+        'Row %s of pipeline %s is due, but no run can start%s: %s', p_keys[1], p_pipeline.name,
+        case when v_half > 0 then ', nor for ' || cardinality(p_keys) - 1 || ' others' end,
+        sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.start_held(p_pipeline, p_stage_id, p_keys[:v_half], p_until)
+    + millrace.start_held(p_pipeline, p_stage_id, p_keys[v_half + 1:], p_until);
+end
+$$;
+
+-- Looks at the rows of a pipeline that became due since the sweep looked last, and at the next of
+-- all that are past due; returns those that may start, a portion of each.
+create or replace function millrace.next_due(
+  p_pipeline millrace.pipelines, p_progress millrace.due_progress
+) returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_portion constant int := 1000;
+  v_look constant int := 5000;
+  v_ways int[] := millrace.ways_of(p_pipeline.id);
+  v_now timestamptz := millrace.now();
+  v_fresh record;
+  v_row record;
+  v_looked int := 0;
+  v_keys text[] := '{}';
+begin
+  select count(*) as looked, max(k.due) as last,
+    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key)), '{}') as keys
+  into v_fresh
+  from millrace.due_rows(p_pipeline, p_progress.seen_until, null, v_portion) k;
+  for v_row in
+    select k.key, k.due
+    from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key, v_look) k
+  loop
+    v_looked := v_looked + 1;
+    if millrace.is_rested(v_ways, v_row.key) then
+      v_keys := v_keys || v_row.key;
+    end if;
+    exit when cardinality(v_keys) = v_portion;
+  end loop;
+  update millrace.due_progress d
+  set seen_until = case when v_fresh.looked = v_portion then v_fresh.last else v_now end,
+    lap_at = case when v_looked = v_look or cardinality(v_keys) = v_portion then v_row.due end,
+    lap_key = case when v_looked = v_look or cardinality(v_keys) = v_portion then v_row.key end
+  where d.pipeline_id = p_pipeline.id;
+  return array(select distinct k from unnest(v_fresh.keys || v_keys) k);
+end
+$$;
+
+-- Starts the due runs of one pipeline, as many as one sweep may; returns how many. Whoever holds
+-- its progress does, so that two sweeps at once never look at the same rows.
+create or replace function millrace.start_due_runs(p_pipeline millrace.pipelines) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_progress millrace.due_progress;
+begin
+  select d.* into v_progress
+  from millrace.due_progress d
+  where d.pipeline_id = p_pipeline.id
+  for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  return millrace.start_held(p_pipeline, millrace.first_stage(p_pipeline.id),
+    millrace.lock_due(p_pipeline, millrace.next_due(p_pipeline, v_progress)),
+    clock_timestamp() + interval '2 seconds');
+end
+$$;
+
+-- Starts the due runs of all pipelines that have some; says how many where any pipeline declares
+-- a column. A fault of one, such as a column that was renamed, ends no other part of the sweep.
+create or replace function millrace.start_due() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_started int;
+  v_context text;
+begin
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    where p.due_column is not null
+      and p.enabled
+    order by p.id
+  loop
+    v_started := coalesce(v_started, 0);
+    begin
+      v_started := v_started + millrace.start_due_runs(v_pipeline);
+    exception
+      when query_canceled or assert_failure or others then
+        get stacked diagnostics v_context = pg_exception_context;
+        if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+            'The due runs of pipeline %s cannot start: %s', v_pipeline.name, sqlerrm)) then
+          raise;
+        end if;
+    end;
+  end loop;
+  return jsonb_strip_nulls(jsonb_build_object('due', v_started));
+end
+$$;
+
+-- Looks for columns by which runs are due that have no index.
+create or replace function millrace.due_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('due rows of pipeline %s are found by an index', p.name), i.missing is null,
+    coalesce('each sweep reads the whole table: ' || i.missing, p.due_column)
+  from millrace.pipelines p
+  cross join lateral millrace.missing_due_index(p) i(missing)
+  where p.due_column is not null
+$$;
