@@ -280,6 +280,10 @@ as $$
   left join gate g on g.shows ->> 'enter' = m ->> 1
   left join stage s on s.ready = m ->> 1
   where g.id is not null or s.id is not null
+  union
+  select null, e #>> '{}', 'step', null, null, true
+  from status t
+  cross join lateral jsonb_array_elements(t.said -> 'entries') e
 $$;
 
 -- Writes the moves of a version.
