@@ -3525,6 +3525,7 @@ as $$
       "shared":{"$ref":"#/$defs/shared","default":[]},
       "closed":{"$ref":"#/$defs/shared","default":[]},
       "moves":{"$ref":"#/$defs/moves","default":[]},
+      "entries":{"$ref":"#/$defs/shared","default":[]},
       "drawn":{
        "default":[],
        "type":"array",
@@ -16918,8 +16919,8 @@ begin
     perform millrace.refuse_status('.history.table', format(
       'in %s the column id must be an integer or uuid that grows, and duration_ms a bigint',
       p_status #>> '{history,table}'),
-      'id says which of two values of one transaction came first; an int of milliseconds ends '
-      'after 25 days.');
+      'id says which of two values of one transaction came first: let a uuid begin with '
+      'nextval() of a sequence. An int of milliseconds ends after 25 days.');
   end if;
 end
 $$;
@@ -17088,13 +17089,13 @@ begin
   end if;
   select m #>> '{}' as value, u.place
   into v_wrong
-  from jsonb_array_elements(v_status -> 'moves') p
+  from jsonb_array_elements(v_status -> 'moves' || jsonb_build_array(v_status -> 'entries')) p
   cross join lateral jsonb_array_elements(p) m
   left join millrace.values_used(p_definition) u on u.value = m #>> '{}'
   where u.value is null
   limit 1;
   if found then
-    perform millrace.refuse_status('.moves', format('%s is a value that nothing shows',
+    perform millrace.refuse_status('.moves or entries', format('%s is a value that nothing shows',
       v_wrong.value), 'Name values that stages, layers, failures or endings show.');
   end if;
 end
@@ -17453,7 +17454,7 @@ begin
     order by n.%3$I;$f$,
       to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
       p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce(format('n.%I', v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
     || case when v_changes is null then '' else format($f$
     v_told := array(
       select n.%5$I::text
@@ -18123,12 +18124,11 @@ as $$
   join millrace.pipelines p on p.id = v.pipeline_id
   cross join lateral unnest(millrace.live_values(s.shows)) w
   union
-  select w, d, 'skip'
-  from stage s
-  join stage b on b.place < s.place
-  cross join lateral unnest(millrace.live_values(s.shows)) w
-  cross join lateral unnest(millrace.done_values(b.shows, b.manual)) d
-  where w <> d
+  select k.value, d, 'skip'
+  from known k
+  cross join stage s
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where k.value <> d
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there; what
@@ -18233,6 +18233,10 @@ as $$
   left join gate g on g.shows ->> 'enter' = m ->> 1
   left join stage s on s.ready = m ->> 1
   where g.id is not null or s.id is not null
+  union
+  select null, e #>> '{}', 'step', null, null, true
+  from status t
+  cross join lateral jsonb_array_elements(t.said -> 'entries') e
 $$;
 
 -- Writes the moves of a version.

@@ -298,6 +298,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_copied uuid;
+  v_lacks text;
 begin
   new.url := nullif(btrim(new.url), '');
   new.title := nullif(btrim(new.title), '');
@@ -305,6 +306,7 @@ begin
   new.content := nullif(btrim(new.content), '');
   new.thumbnail_url := nullif(btrim(new.thumbnail_url), '');
   new.tags := nullif(new.tags, '{}');
+  v_lacks := case when new.status_code = 300 then public.article_lacks(new) end;
   new.entered_as := case when new.entry_type = 'retry' then new.entered_as else new.entry_type end;
   if new.entered_as is null then
     raise exception 'a new article''s entry_type is "retry"'
@@ -316,9 +318,8 @@ begin
     raise exception 'a new article (%) has no url', new.entry_type
       using errcode = 'MR005',
         hint = 'Give its url; or enter it as "manual" or "import" with a content or a summary.';
-  elsif new.status_code = 300 and public.article_lacks(new) is not null then
-    raise exception '300 needs summary, tags, thumbnail_url: a new article lacks %',
-      public.article_lacks(new)
+  elsif v_lacks is not null then
+    raise exception '300 needs summary, tags, thumbnail_url: a new article lacks %', v_lacks
       using errcode = 'MR005',
         hint = 'Leave status_code out: the article begins at '
           || public.article_entry_code(new) || '.';

@@ -1,11 +1,10 @@
 // A stack with articles and the review page, and curators at it, each with a browser of their own.
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import path from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { complete } from './articles.ts';
 import { launchChromium } from './chromium.ts';
+import { defineArticles } from './define-articles.ts';
 import type { Row } from './engine.ts';
 import { ProjectStack } from './project-stack.ts';
 
@@ -25,7 +24,9 @@ export class ReviewStack extends ProjectStack {
     const review = new ReviewStack(await ProjectStack.launch({ services: false }));
     try {
       review.#browser = await launchChromium();
-      await review.rows(fs.readFileSync(path.join(import.meta.dirname, 'articles-stub.sql'), 'utf8'));
+      await defineArticles((statement, values) => review.rows(statement, values));
+      // The tests do the work of its functions themselves.
+      await review.rows(`select millrace.pause('articles')`);
     } catch (error) {
       await review.stop();
       throw error;
@@ -105,6 +106,11 @@ export class ReviewStack extends ProjectStack {
 
   /** Does the work of the stage publish. */
   async publish(id: string): Promise<void> {
-    await this.rows('select public.stub_engine($1, 400::smallint)', [id]);
+    await this.rows(
+      `select millrace.complete_stage(r.id, 'publish', to_jsonb(q) || jsonb_build_object('slug', q.id, 'notify', false))
+       from millrace.runs r join public.ingestion_queue q on q.id::text = r.entity_id
+       where q.id = $1 and r.status = 'running'`,
+      [id],
+    );
   }
 }

@@ -57,8 +57,9 @@ export const drawn = [
 
 /** What people may write beside what follows from the stages. */
 export const moves = [
-  // It is no duplicate after all.
+  // It is no duplicate after all; one that was known when it entered has yet to be fetched.
   [520, 120],
+  [520, 110],
   // Score it again; or it is wanted whatever its score.
   [530, 120],
   [530, 200],

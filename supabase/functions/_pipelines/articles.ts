@@ -41,6 +41,8 @@ export const articles = definePipeline({
       shared: [320, 330, 410],
       closed,
       moves,
+      // A new article whose URL or text is known.
+      entries: [520],
       drawn,
       lookup: 'public.status_lookup',
       history: {
@@ -76,6 +78,8 @@ export const articles = definePipeline({
       apply: 'public.articles_apply_score',
       // Whoever enters an article by hand has decided that it is relevant.
       when: '$.entity.entered_as != "manual"',
+      // One that brings a summary along is relevant to whoever wrote it.
+      given: '$.entity.summary != null',
       ends: { irrelevant: '$.result.relevant == false' },
       shows: step(120),
     },
