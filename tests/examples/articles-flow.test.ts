@@ -1,9 +1,7 @@
 // Articles on the engine: the codes that a row passes, whose history they leave, and how a run ends.
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { articles } from '../../supabase/functions/_pipelines/articles.ts';
 import { unreachableBy, values } from '../../supabase/functions/_pipelines/articles-codes.ts';
-import { siteNotices } from '../../supabase/functions/_pipelines/site-notices.ts';
 import { test as base, type Engine, type Row } from '../support/engine.ts';
 import { completed, failed, Worker } from '../support/worker.ts';
 
@@ -83,10 +81,6 @@ class Articles {
 
 const test = base.extend<{ queue: Articles }>({
   queue: async ({ engine }, use) => {
-    await engine.sql.query(
-      'alter table public.status_history drop id cascade, add id bigint generated always as identity primary key',
-    );
-    for (const pipeline of [siteNotices, articles]) await engine.define(pipeline.toJson());
     await use(new Articles(engine));
   },
 });

@@ -258,7 +258,7 @@ describe('score', () => {
     const near = await run(scoreStage, article, env);
     expect(near).toMatchObject({
       outcome: 'completed',
-      result: { topic_id: 'topic-2', relevant: true, by: 'embeddings', threshold: 0.15 },
+      result: { topic_id: 'topic-2', relevant: true, by: 'embeddings', threshold: 0.25 },
       usage: { model: 'local', output_tokens: 0 },
     });
     const far = { ...article, title: 'Seat prices', content: 'The theatre raises what a seat costs in the evening.' };

@@ -77,7 +77,7 @@ begin
     order by n.%3$I;$f$,
       to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
       p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce(format('n.%I', v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
     || case when v_changes is null then '' else format($f$
     v_told := array(
       select n.%5$I::text
