@@ -37,7 +37,6 @@ export async function checkFunctionSizes(folder: string): Promise<string> {
 export async function functionSizes(folder: string): Promise<FunctionSize[]> {
   const configOf = readFunctionConfigs(folder);
   const runtime = await runtimePackages(folder);
-  const sizeOf = packageSizes();
   return Promise.all(
     deployedFunctions(folder).map(async (name) => {
       const { files, packages } = await functionGraph(configOf(name));
@@ -66,17 +65,16 @@ function kindOf(packages: string[], runtime: string[]): FunctionSize['kind'] {
   return more.length === 1 && more[0] === 'openai' ? 'model' : 'any';
 }
 
-/** Names and weighs packages by their folders, each once. */
-function packageSizes(): (folder: string) => FunctionSize['parts'][number] {
-  const known = new Map<string, FunctionSize['parts'][number]>();
-  return (folder) => {
-    const before = known.get(folder);
-    if (before) return before;
-    const { name, version } = readPackage(folder);
-    const part = { name: `${name}@${version}`, bytes: compressedSize(filesIn(folder)) };
-    known.set(folder, part);
-    return part;
-  };
+const knownPackages = new Map<string, FunctionSize['parts'][number]>();
+
+/** Names and weighs a package by its folder, once for as long as the process runs. */
+function sizeOf(folder: string): FunctionSize['parts'][number] {
+  const known = knownPackages.get(folder);
+  if (known) return known;
+  const { name, version } = readPackage(folder);
+  const part = { name: `${name}@${version}`, bytes: compressedSize(filesIn(folder)) };
+  knownPackages.set(folder, part);
+  return part;
 }
 
 function filesIn(folder: string): string[] {

@@ -3,7 +3,14 @@ import { definitionSchema, type JsonSchema } from '../engine/definition-schema.t
 
 export interface DefinitionJson {
   pipeline: string;
-  entity: { table: string; key: string; projection: string; metadata?: string; startable_by?: string[] };
+  entity: {
+    table: string;
+    key: string;
+    projection: string;
+    metadata?: string;
+    startable_by?: string[];
+    status?: { column: string };
+  };
   replaces?: { pipeline: string; group_by?: string };
   stages: StageJson[];
 }
@@ -31,7 +38,8 @@ export function definitionsIn(migrations: string[]): Map<string, DefinitionJson>
 
 /**
  * A migration that defines `pipeline`; stages that are new to it get their columns first. `defined` is what the migrations
- * so far define, by name. The roles that `entity.startableBy` names may write the status of each stage.
+ * so far define, by name. The roles that `entity.startableBy` names may write the status of each stage, or the one that shows
+ * them all.
  */
 export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string, DefinitionJson>): string {
   const before = defined.get(pipeline.pipeline);
@@ -82,25 +90,25 @@ function withoutDefaults(value: unknown, { $ref, ...beside }: JsonSchema): unkno
 function startingRights(now: DefinitionJson, before: DefinitionJson | undefined): string[] {
   const had = statusesByRole(before);
   const has = statusesByRole(now);
-  const stages = now.stages.map((stage) => stage.name);
+  const kept = statusColumns(now);
   const lines = [...new Set([...had.keys(), ...has.keys()])].flatMap((role) => {
     const [old = [], wanted = []] = [had.get(role), has.get(role)];
-    const granted = wanted.filter((stage) => !old.includes(stage));
-    const revoked = old.filter((stage) => stages.includes(stage) && !wanted.includes(stage));
+    const granted = wanted.filter((column) => !old.includes(column));
+    const revoked = old.filter((column) => kept.includes(column) && !wanted.includes(column));
     return [
-      ...(granted.length > 0 ? [`grant update (${statuses(granted)}) on ${now.entity.table} to ${role};`] : []),
-      ...(revoked.length > 0 ? [`revoke update (${statuses(revoked)}) on ${now.entity.table} from ${role};`] : []),
+      ...(granted.length > 0 ? [`grant update (${granted.join(', ')}) on ${now.entity.table} to ${role};`] : []),
+      ...(revoked.length > 0 ? [`revoke update (${revoked.join(', ')}) on ${now.entity.table} from ${role};`] : []),
     ];
   });
   return lines.length > 0 ? [...lines, ''] : [];
 }
 
-/** The stages of a pipeline by the roles that may start them. */
+/** The statuses of a pipeline by the roles that may write them. */
 function statusesByRole(pipeline: DefinitionJson | undefined): Map<string, string[]> {
-  const stages = pipeline?.stages.map((stage) => stage.name) ?? [];
-  return new Map(pipeline?.entity.startable_by?.map((role) => [role, stages]));
+  return new Map(pipeline?.entity.startable_by?.map((role) => [role, statusColumns(pipeline)]));
 }
 
-function statuses(stages: string[]): string {
-  return stages.map((stage) => `${stage}_status`).join(', ');
+/** The columns by which people start stages: one a stage, or the one that shows them all. */
+export function statusColumns({ entity, stages }: DefinitionJson): string[] {
+  return entity.status ? [entity.status.column] : stages.map(({ name }) => `${name}_status`);
 }

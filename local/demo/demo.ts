@@ -12,6 +12,7 @@ const run = async () => {
   if (given.demo === 'books') return (await import('./books/run-books.ts')).runBooks(given, ending.signal);
   if (given.demo === 'documents')
     return (await import('./documents/run-documents.ts')).runDocuments(given, ending.signal);
+  if (given.demo === 'articles') return (await import('./articles/run-articles.ts')).runArticles(given, ending.signal);
   return (await import('./leads/run-leads.ts')).runLeads(given, ending.signal);
 };
 const ending = new AbortController();

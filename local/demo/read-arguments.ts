@@ -3,19 +3,22 @@ import { parseArgs } from 'node:util';
 export const usage = `npm run demo -- [leads] [--keep] [--url URL …]
 npm run demo -- books [FILE] [--keep]
 npm run demo -- documents [FILE …] [--keep]
+npm run demo -- articles [--url FEED-OR-SITEMAP …] [--keep]
   leads      from web sites to outreach messages; this is what runs when nothing is named
   books      from a book's pages to one document with its table of contents
   documents  from files of any kind to their text, chunks, and a small knowledge graph
+  articles   from feeds and sitemaps to reviewed and published articles
   FILE       what to read instead of the samples: one PDF or plain text as a book, as many of any kind as documents
   --keep     stay up when it is finished, until Ctrl-C
-  --url URL  run on these web sites instead of the samples; takes one URL or more, also inside your own network
+  --url URL  run on these web sites, feeds or sitemaps instead of the samples; takes one URL or more, also inside your own
+             network
   --help     show this`;
 
 export interface Arguments {
-  demo: 'leads' | 'books' | 'documents';
+  demo: 'leads' | 'books' | 'documents' | 'articles';
   keep: boolean;
   help: boolean;
-  /** Web sites to run the leads on; none means the sample sites. */
+  /** Web sites to run the leads on, or feeds and sitemaps for the articles; none means the samples. */
   urls: URL[];
   /** Paths of the book or the documents; none means the samples. */
   files: string[];
@@ -35,15 +38,18 @@ export function readArguments(args: string[]): Arguments {
   const { keep, help, url } = values;
   const [first, ...others] = positionals;
   if (first === 'books' || first === 'documents') {
-    if (url.length > 0) throw new Error(`--url belongs to the leads: to read files write them behind "${first}"`);
+    if (url.length > 0)
+      throw new Error(`--url belongs to the leads and the articles: to read files write them behind "${first}"`);
     if (first === 'books' && others.length > 1) throw new Error(`"${others[1]}" is one file too many: name one book`);
     return { demo: first, keep, help, urls: [], files: others };
   }
-  const rest = first === 'leads' ? others : positionals;
+  const demo = first === 'articles' ? 'articles' : 'leads';
+  const rest = first === demo ? others : positionals;
   if (rest.length > 0 && url.length === 0) {
-    throw new Error(`"${rest[0]}" is no option: to run on a web site write --url ${rest[0]}`);
+    const what = demo === 'articles' ? 'a feed or sitemap' : 'a web site';
+    throw new Error(`"${rest[0]}" is no option: to run on ${what} write --url ${rest[0]}`);
   }
-  return { demo: 'leads', keep, help, urls: [...url, ...rest].map(readUrl), files: [] };
+  return { demo, keep, help, urls: [...url, ...rest].map(readUrl), files: [] };
 }
 
 function readUrl(text: string): URL {

@@ -10,7 +10,7 @@ export interface DemoSettings {
   limitMs: number;
 }
 
-type Demo = 'leads' | 'books' | 'documents';
+type Demo = 'leads' | 'books' | 'documents' | 'articles';
 
 const realModelNote = 'For a real one set LLM_URL, LLM_AUTH_TOKEN and LLM_MODEL, here or in .env.';
 const localModelNotes: Record<Demo, string[]> = {
@@ -29,6 +29,11 @@ const localModelNotes: Record<Demo, string[]> = {
     'finds show the plumbing, not a model’s quality.',
     realModelNote,
   ],
+  articles: [
+    'The model is a local stand-in: it copies sentences from the articles and compares words, so that',
+    'summaries, tags and scores show the plumbing, not a model’s quality.',
+    realModelNote,
+  ],
 };
 const transcriberNote = [
   'Pictures are really read, but the local transcriber cannot hear: it reads the words that a',
@@ -42,6 +47,7 @@ const ignored: Record<Demo, [setting: string, local: string][]> = {
     ['OCR_URL', 'OCR service'],
     ['DEEPGRAM_URL', 'transcriber'],
   ],
+  articles: [['SCRAPER_URL', 'scraper']],
 };
 
 /**

@@ -43,6 +43,8 @@ export async function startServices({ env: given, keys, apiUrl }: Parameters<Sta
       env.LLM_AUTH_TOKEN ??= keys.llmToken;
       env.LLM_MODEL ??= 'local';
       env.LLM_EMBEDDING_MODEL ??= 'local';
+      // Texts on one subject share fewer words than meanings.
+      if (env.ARTICLES_SCORE_BY !== 'model') env.ARTICLES_SCORE_THRESHOLD ??= '0.05';
       const { startModel } = await import('./model/server.ts');
       const model = await startModel({ env: { ...env, LLM_CALLBACK_URL: `${apiUrl}/functions/v1/job-complete` } });
       started.push(model);

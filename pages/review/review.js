@@ -289,38 +289,33 @@ function drawListed(article) {
 async function fetchArticle(id) {
   const [[article], history] = await Promise.all([
     rows('ingestion_queue', { id: `eq.${id}`, limit: 1 }),
-    rows('status_history', { queue_id: `eq.${id}`, order: 'changed_at.desc', limit: 200 }),
+    rows('status_history', { queue_id: `eq.${id}`, order: 'id.desc', limit: 200 }),
   ]);
   if (!article)
     throw new Refusal(404, { message: 'This article is not there (any more).', hint: 'Go back to the list.' });
-  return { ...article, history: inOrder(history) };
-}
-
-/** Steps of one moment in the order in which they follow from each other, the newest first. */
-function inOrder(history) {
-  const steps = [...history].reverse();
-  for (let place = 1; place < steps.length; place++) {
-    const before = steps[place - 1].to_status;
-    const next = steps.findIndex(
-      (step, at) => at >= place && step.changed_at === steps[place].changed_at && step.from_status === before,
-    );
-    if (next > place) steps.splice(place, 0, ...steps.splice(next, 1));
-  }
-  return steps.reverse();
+  return { ...article, history };
 }
 
 /** Whether an article at 320 is one that is published already. */
 const isUpdate = ({ history }) => [400, 410].includes(history.find((step) => step.to_status === 320)?.from_status);
 
-/** What a curator may do at this code: [label, code to write, whether the edited text goes along, what is said then]. */
+/**
+ * What a curator may do at this code: [label, code to write, whether the edited text goes along, what is said then]. Null
+ * instead of whether: the text that stood there before the edit goes along.
+ */
 function movesAt(article) {
   const code = article.status_code;
   const failedAt = article.history.find((step) => step.to_status === 500)?.from_status;
   if (code === 320 && isUpdate(article)) {
     return [
       ['Save and publish again', 410, true, 'Saved. The site shows it in a moment.'],
-      ['Discard the edit', 400, false, 'Discarded. The site has kept the text that it showed.'],
-    ].filter(([, next]) => next !== 400 || article.history[0].from_status === 400);
+      [
+        'Discard the edit',
+        article.history[0].from_status,
+        null,
+        'Discarded. The site has kept the text that it showed.',
+      ],
+    ];
   }
   const moves = {
     300: [['Open', 310, false, 'Opened.']],
@@ -338,7 +333,7 @@ function movesAt(article) {
     400: [['Edit', 320, false, 'You can edit the text now. The site shows the old one until you publish again.']],
     500: failedAt ? [['Try again', Math.floor(failedAt / 10) * 10, false, 'It is tried again.']] : [],
     510: [['Fetch it again', 110, false, 'It is fetched again.']],
-    520: [['It is no duplicate', 120, false, 'It goes on as an article of its own.']],
+    520: [['It is no duplicate', article.content ? 120 : 110, false, 'It goes on as an article of its own.']],
     530: [
       ['Score it again', 120, false, 'It is scored again.'],
       ['Take it all the same', 200, false, 'It goes on as if it were relevant.'],
@@ -516,6 +511,11 @@ function editedFields() {
   );
 }
 
+/** What the fields held before the edit that is under way. */
+function fieldsBefore({ status_changes: changes }) {
+  return Object.fromEntries(Object.entries(changes ?? {}).map(([field, change]) => [field, change.old]));
+}
+
 async function save() {
   const changes = editedFields();
   if (Object.keys(changes).length === 0) return say('There is nothing to save: the text is as it was.');
@@ -524,7 +524,8 @@ async function save() {
 
 /** Writes the next code, with the edited text where it goes along. */
 async function move(code, withText, told) {
-  const changes = { ...(withText ? editedFields() : {}), status_code: code };
+  const text = withText === null ? fieldsBefore(state.open) : withText ? editedFields() : {};
+  const changes = { ...text, status_code: code };
   if (!(await put(changes))) return;
   say(told);
   $('article-title').focus();

@@ -100,8 +100,12 @@ create table public.status_lookup (
 comment on table public.status_lookup is
   'What the codes mean, from the pipeline''s definition. One that is gone stays for the history.';
 
+-- The codes that an article passes in one moment must stay in order: ids begin with a number.
+create sequence public.status_history_order;
 create table public.status_history (
-  id uuid constraint status_history_pkey primary key default gen_random_uuid(),
+  id uuid constraint status_history_pkey primary key default (
+    lpad(to_hex(nextval('public.status_history_order')), 12, '0')
+    || substr(gen_random_uuid()::text, 15))::uuid,
   queue_id uuid constraint status_history_queue_fkey
     references public.ingestion_queue on delete cascade,
   from_status smallint constraint status_history_from_fkey references public.status_lookup,
@@ -114,8 +118,10 @@ create table public.status_history (
 );
 create index idx_status_history_queue on public.status_history (queue_id);
 create index idx_status_history_time on public.status_history (changed_at);
+alter sequence public.status_history_order owned by public.status_history.id;
 comment on table public.status_history is
   'Every code that an article had: who, when, after how long, and which fields differ.';
+comment on column public.status_history.id is 'Sorts by when the row was written.';
 
 create table public.publication (
   id uuid constraint publication_pkey primary key default gen_random_uuid(),
@@ -292,6 +298,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_copied uuid;
+  v_lacks text;
 begin
   new.url := nullif(btrim(new.url), '');
   new.title := nullif(btrim(new.title), '');
@@ -299,6 +306,7 @@ begin
   new.content := nullif(btrim(new.content), '');
   new.thumbnail_url := nullif(btrim(new.thumbnail_url), '');
   new.tags := nullif(new.tags, '{}');
+  v_lacks := case when new.status_code = 300 then public.article_lacks(new) end;
   new.entered_as := case when new.entry_type = 'retry' then new.entered_as else new.entry_type end;
   if new.entered_as is null then
     raise exception 'a new article''s entry_type is "retry"'
@@ -310,14 +318,13 @@ begin
     raise exception 'a new article (%) has no url', new.entry_type
       using errcode = 'MR005',
         hint = 'Give its url; or enter it as "manual" or "import" with a content or a summary.';
-  elsif new.status_code = 300 and public.article_lacks(new) is not null then
-    raise exception '300 needs summary, tags, thumbnail_url: a new article lacks %',
-      public.article_lacks(new)
+  elsif v_lacks is not null then
+    raise exception '300 needs summary, tags, thumbnail_url: a new article lacks %', v_lacks
       using errcode = 'MR005',
         hint = 'Leave status_code out: the article begins at '
           || public.article_entry_code(new) || '.';
   elsif new.status_code = 520 then
-    raise exception 'a new article was set to 520 by hand'
+    raise exception 'a new article was set to % by hand', new.status_code
       using errcode = 'MR005',
         hint = 'Leave status_code out: one whose url or text is known becomes 520 by itself.';
   end if;
@@ -509,7 +516,7 @@ begin
   return (
     select h.id from public.status_history h
     where h.queue_id = p_queue_id and h.from_status = 320 and h.to_status = 410
-    order by h.changed_at desc
+    order by h.id desc
     limit 1);
 end
 $$;
@@ -645,4 +652,5 @@ revoke all on function public.url_fingerprint(text), public.text_fingerprint(tex
 grant execute on function public.is_curator() to authenticated;
 grant execute on function public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)
   to authenticated, service_role;
+revoke all on sequence public.status_history_order from anon, authenticated, service_role;
 grant execute on function public.url_fingerprint(text) to service_role;

@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { vi } from 'vitest';
+import { runArticles } from '../../local/demo/articles/run-articles.ts';
 import { runBooks } from '../../local/demo/books/run-books.ts';
 import { runDocuments } from '../../local/demo/documents/run-documents.ts';
 import { runLeads } from '../../local/demo/leads/run-leads.ts';
@@ -12,7 +13,7 @@ import { readArguments } from '../../local/demo/read-arguments.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import type { Ended } from './run-command.ts';
 
-const demos = { books: runBooks, documents: runDocuments, leads: runLeads };
+const demos = { articles: runArticles, books: runBooks, documents: runDocuments, leads: runLeads };
 
 /** Does what `npm run demo` does with these arguments and settings. Resolves to what it would print, without colours. */
 export async function demoHere(args: string[], env: Record<string, string>): Promise<Ended> {

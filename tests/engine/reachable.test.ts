@@ -45,6 +45,7 @@ const relations: Record<string, string> = {
   'authenticated public.pipeline_phase': 'select',
   'authenticated public.publication': 'select',
   'authenticated public.publication_edit_history': 'select',
+  'authenticated public.source': 'delete, insert, select, update',
   'authenticated public.status_history': 'select',
   'authenticated public.status_lookup': 'select',
   'authenticated public.tag': 'delete, insert, select, update',

@@ -87,7 +87,7 @@ test('what may not be answered from a step is refused, and says what to write fi
 
 test('an answer that does not fit the schema of the decision is refused', async ({ engine }) => {
   await makeNotes(engine, (definition) => {
-    const review = definition.stages[4] as { shows: { answers: Record<number, { decision: object }> } };
+    const review = definition.stages[4] as unknown as { shows: { answers: Record<number, { decision: object }> } };
     (review.shows.answers[330] as { decision: object }).decision = { verdict: 'perhaps' };
   });
   const id = await atReview(engine);

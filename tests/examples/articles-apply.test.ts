@@ -1,7 +1,6 @@
 // What the results of the articles' stages become: the row, the publication and what the site is told.
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { siteNotices } from '../../supabase/functions/_pipelines/site-notices.ts';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, Worker } from '../support/worker.ts';
@@ -163,7 +162,6 @@ describe('publish', () => {
   });
   const publications = (engine: Engine) => engine.rows('select * from public.publication');
   const notices = (engine: Engine) => engine.rows('select * from public.site_notice order by created_at, type');
-  const withNotices = (engine: Engine) => engine.define(siteNotices.toJson());
 
   test('writes a publication once, which anybody reads; publishing again keeps its address and its date', async ({
     engine,
@@ -190,7 +188,6 @@ describe('publish', () => {
   });
 
   test('puts down what the site is to be told, which a run of its own works off', async ({ engine }) => {
-    await withNotices(engine);
     const [one, two] = [await add(engine), await add(engine)];
     await apply(engine, 'publish', [one, shown({ notify: true })], [two, shown({ slug: 'other', notify: true })]);
     await apply(engine, 'publish', [one, shown({ notify: true })]);
@@ -210,13 +207,12 @@ describe('publish', () => {
   });
 
   test('tells nothing of what is undone, and has nothing left of what is deleted', async ({ engine }) => {
-    await withNotices(engine);
     const id = await add(engine);
     await engine.sql.query('begin');
     await apply(engine, 'publish', [id, shown({ notify: true })]);
     await engine.sql.query('rollback');
     expect([await publications(engine), await notices(engine)]).toEqual([[], []]);
-    expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
+    expect(await (await Worker.of(engine, 'tell', 'site_notices')).take()).toEqual([]);
     await apply(engine, 'publish', [id, shown({ notify: true })]);
     await engine.sql.query('delete from public.ingestion_queue where id = $1', [id]);
     expect([await publications(engine), await notices(engine)]).toEqual([[], []]);

@@ -150,7 +150,7 @@ describe('track_publication_edit, as documented', () => {
     await engine.value(track, [publication, id, changed, { ...changed, tags: ['yarn'] }, 'user:ann']);
     expect(
       await engine.rows(
-        'select changed_by, field_changes from publication_edit_history order by changed_at desc limit 1',
+        'select changed_by, field_changes from publication_edit_history order by history_id desc limit 1',
       ),
     ).toEqual([{ changed_by: 'user:ann', field_changes: { tags: { old: complete.tags, new: ['yarn'] } } }]);
     await engine.sql.query('reset search_path');

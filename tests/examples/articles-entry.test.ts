@@ -1,7 +1,8 @@
 // How articles enter: the code at which each begins, how it entered first, and copies that are known again.
 import { describe, expect } from 'vitest';
+import { articles as pipeline } from '../../supabase/functions/_pipelines/articles.ts';
 import { complete, test } from '../support/articles.ts';
-import type { Row } from '../support/engine.ts';
+import type { Row, StageDefinition } from '../support/engine.ts';
 import { untilBlocked } from '../support/sessions.ts';
 
 const url = 'https://looms.test/news/1';
@@ -35,7 +36,16 @@ describe('without a code an article begins by what it brings', () => {
 });
 
 test('the first step that is not given follows the order of the stages', async ({ articles, engine }) => {
-  await engine.sql.query('update public.status_lookup set sort_order = 8 where code in (230)');
+  const definition = pipeline.toJson() as { entity: unknown; stages: StageDefinition[] };
+  const order = ['thumbnail', 'summarize', 'tag'];
+  const stages = definition.stages.map((stage) => {
+    const place = order.indexOf(stage.name);
+    const needs = place < 0 ? stage.needs : [order[place - 1] ?? 'score'];
+    return stage.name === 'review' ? { ...stage, needs: ['tag'] } : { ...stage, needs };
+  });
+  const { status } = definition.entity as { status: { layers: { enrichment: { stages: string[] } } } };
+  status.layers.enrichment.stages = order;
+  await engine.define({ ...definition, stages });
   expect((await articles.insert({ summary, entry_type: 'manual' })).status_code).toBe(230);
 });
 
@@ -85,7 +95,7 @@ test('ten thousand are inserted with one known URL: that one is a duplicate of t
       'select status_code, count(*)::int, array_agg(distinct duplicate_of) as of from public.ingestion_queue group by 1 order by 1',
     ),
   ).toEqual([
-    { status_code: 100, count: 10_000, of: [null] },
+    { status_code: 110, count: 10_000, of: [null] },
     { status_code: 520, count: 1, of: [first.id] },
   ]);
 });
@@ -106,7 +116,7 @@ test('one URL twice in a statement, or a text of another, is a duplicate, and a 
 test('a known URL is free again once its article is deleted', async ({ articles, engine }) => {
   const { id } = await articles.insert({ url });
   await engine.sql.query('delete from public.ingestion_queue where id = $1', [id]);
-  expect(await articles.insert({ url })).toMatchObject({ status_code: 100, duplicate_of: null });
+  expect(await articles.insert({ url })).toMatchObject({ duplicate_of: null });
 });
 
 test('of two sessions that insert one URL, the second waits and becomes the duplicate', async ({

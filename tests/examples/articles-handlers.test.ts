@@ -164,6 +164,7 @@ describe('fetch’s finished job', () => {
     const nothing = { canonical_url: page.url, image_url: null, author: null, published_at: null, language: null };
     expect(await finishPage({})).toMatchObject({ result: nothing });
     const nonsense = { canonical_url: 'javascript:1', image_url: 7, author: ' ', published_at: 'today', language: {} };
+    expect(await finishPage({ published_at: '+012026-03-01T00:00:00Z' })).toMatchObject({ result: nothing });
     expect(await finishPage(nonsense)).toMatchObject({ result: nothing });
   });
 
@@ -206,6 +207,11 @@ describe('fetch’s finished job', () => {
       expect(await finish({ status: 'failed', error })).toEqual({ outcome: 'failed', error });
     },
   );
+
+  test('that was rate limited keeps the wait', async () => {
+    const error = { code: 'rate_limited', message: 'slowly', permanent: false, retry_after_ms: 9_000 };
+    expect(await finish({ status: 'failed', error })).toEqual({ outcome: 'failed', error });
+  });
 
   test('that met a PDF behind another address reads it', async () => {
     const pdf = Buffer.from(await textPdf([line('A survey of the lock gates.')]));
@@ -252,7 +258,7 @@ describe('score', () => {
     const near = await run(scoreStage, article, env);
     expect(near).toMatchObject({
       outcome: 'completed',
-      result: { topic_id: 'topic-2', relevant: true, by: 'embeddings', threshold: 0.15 },
+      result: { topic_id: 'topic-2', relevant: true, by: 'embeddings', threshold: 0.25 },
       usage: { model: 'local', output_tokens: 0 },
     });
     const far = { ...article, title: 'Seat prices', content: 'The theatre raises what a seat costs in the evening.' };
@@ -495,8 +501,9 @@ describe('the site', () => {
   test('is told of a publication as it stands, signed, under the same id each time', async () => {
     const project = await startArticleProject({ publication: [publication] });
     const site = await startServer(() => ({ json: {} }));
-    const env = { ...project.env, SITE_HOOK_URL: `${site.url}/hook`, SITE_HOOK_SECRET: secret };
+    const env = { ...project.env, SITE_HOOK_URL: `${site.url}/hook/`, SITE_HOOK_SECRET: secret };
     for (const _ of [1, 2]) expect(await run(tellStage, notice, env)).toMatchObject({ result: { told: true } });
+    expect(site.received.map(({ path }) => path)).toEqual(['/hook/', '/hook/']);
     expect(site.received.map(({ headers }) => headers['webhook-id'])).toEqual(['notice-1', 'notice-1']);
     const [{ body, headers }] = site.received as [(typeof site.received)[0]];
     const sent = new Webhook(secret).verify(body, headers as Record<string, string>);

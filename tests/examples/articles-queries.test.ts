@@ -1,9 +1,8 @@
 // The queries of the articles' documentation, and the views that say where articles pile up, for how long, and what is ready.
 import { expect } from 'vitest';
 import { type Articles, complete, test } from '../support/articles.ts';
-import type { Engine } from '../support/engine.ts';
 
-/** Articles at rest at 100, 110, 120, 200, 220, 300, 310, 400, 520 and 540. */
+/** Articles that entered at 100, 110, 120, 200, 220, 300 and 520, and some at 310, 400 and 540; those of 100 and 200 go on. */
 async function spread(articles: Articles): Promise<Map<number, string>> {
   const content = 'A text that is long enough to be told from others, more or less.';
   const inserted = [
@@ -54,50 +53,44 @@ test('what is ready is what a stage can take: no gate, no review and nothing pub
   engine,
 }) => {
   const ids = await spread(articles);
-  const ready = await engine.rows('select id, status_code, name from public.article_ready order by status_code');
+  const ready = await engine.rows('select id, status_code, name from public.article_ready order by status_code, id');
   expect(ready).toEqual([
-    { id: ids.get(110), status_code: 110, name: 'to_fetch' },
+    ...[ids.get(100), ids.get(110)].sort().map((id) => ({ id, status_code: 110, name: 'to_fetch' })),
     { id: ids.get(120), status_code: 120, name: 'to_score' },
+    { id: ids.get(200), status_code: 210, name: 'to_summarize' },
     { id: ids.get(220), status_code: 220, name: 'to_tag' },
   ]);
 });
 
 test('where articles pile up is told with the oldest there', async ({ articles, engine }) => {
   const first = await articles.reviewed();
-  const second = await articles.reviewed();
+  await engine.advance('1 day');
+  await articles.reviewed();
   await articles.reviewed(310);
-  await sinceDaysAgo(engine, first, 3);
-  await sinceDaysAgo(engine, second, 2);
-  expect(
-    await engine.rows('select code, name, category, articles, oldest_id from public.article_backlog order by code'),
-  ).toEqual([
-    { code: 300, name: 'pending_review', category: 'review', articles: '2', oldest_id: first },
-    { code: 310, name: 'in_review', category: 'review', articles: '1', oldest_id: expect.any(String) },
+  const since = new Date('2026-11-02T09:00:00Z');
+  expect(await engine.rows('select * from public.article_backlog order by code')).toEqual([
+    { code: 300, name: 'pending_review', category: 'review', articles: '2', oldest_since: since, oldest_id: first },
+    expect.objectContaining({ code: 310, name: 'in_review', articles: '1' }),
   ]);
 });
 
-const sinceDaysAgo = (engine: Engine, id: string, days: number) =>
-  engine.rows(`update public.ingestion_queue set status_changed_at = now() - make_interval(days => $2) where id = $1`, [
-    id,
-    days,
-  ]);
-
-test('how long articles stand at a code is told by median and 95th percentile, months included', async ({
+test('how long articles stood at a code is told of those that left it in the last seven days, months included', async ({
   articles,
   engine,
 }) => {
-  const id = await articles.reviewed();
-  await engine.rows(
-    `insert into public.status_history (queue_id, from_status, to_status, duration_ms)
-     select $1, 300, 310, case when n = 101 then 90::bigint * 24 * 3600 * 1000 else n * 10 end from generate_series(1, 101) n`,
-    [id],
-  );
-  await engine.rows(
-    `insert into public.status_history (queue_id, from_status, to_status, duration_ms, changed_at)
-     values ($1, 300, 310, 1, now() - interval '8 days')`,
-    [id],
-  );
-  expect(await engine.rows('select * from public.article_state_times')).toEqual([
-    { code: 300, name: 'pending_review', left_it: '101', p50_ms: 510, p95_ms: 960, longest_ms: '7776000000' },
+  const [one, two, three] = [await articles.reviewed(), await articles.reviewed(), await articles.reviewed()];
+  const minute = 60_000;
+  for (const id of [one, two]) {
+    await engine.advance('10 minutes');
+    await articles.move(id, 310);
+  }
+  const times = () => engine.rows('select * from public.article_state_times');
+  const left = { code: 300, name: 'pending_review' };
+  expect(await times()).toEqual([
+    { ...left, left_it: '2', p50_ms: 15 * minute, p95_ms: 19.5 * minute, longest_ms: `${20 * minute}` },
   ]);
+  await engine.advance('90 days');
+  await articles.move(three, 310);
+  const months = 90 * 24 * 60 * minute + 20 * minute;
+  expect(await times()).toEqual([{ ...left, left_it: '1', p50_ms: months, p95_ms: months, longest_ms: `${months}` }]);
 });

@@ -38,7 +38,7 @@ test('a curator sees all articles, edits, decides, and stands in the history by 
   await people.curator.query(`update public.ingestion_queue set title = 'New Title' where id = $1`, [id]);
   expect((await people.curator.query(move(id, 330))).rowCount).toBe(1);
   const { rows } = await people.curator.query(
-    'select changed_by, to_status from public.status_history where queue_id = $1 order by changed_at',
+    'select changed_by, to_status from public.status_history where queue_id = $1 order by id',
     [id],
   );
   expect(rows.slice(1)).toEqual([310, 320, 330].map((code) => ({ changed_by: 'user:rick', to_status: code })));
@@ -139,10 +139,9 @@ test('a curator cannot write what the engine and the triggers keep', async ({
 });
 
 async function changedBy(engine: Engine, id: string): Promise<string> {
-  return engine.value(
-    'select changed_by from public.status_history where queue_id = $1 order by changed_at desc limit 1',
-    [id],
-  );
+  return engine.value('select changed_by from public.status_history where queue_id = $1 order by id desc limit 1', [
+    id,
+  ]);
 }
 
 test('a name that a curator claims counts for nothing, one that the project gives does', async ({

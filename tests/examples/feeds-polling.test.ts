@@ -51,7 +51,7 @@ function follow(address: string) {
     }: Polling = {}) {
       const poller: Poller = {
         access: { allowed: new Set([allow]), resolve, signal: new AbortController().signal, timeoutMs },
-        limits: { newUrls: 1000, entries: 10_000, documents: 20, ms: 20_000, ...limits },
+        limits: { newUrls: 1000, entries: 10_000, bytes: 1_000_000, documents: 20, ms: 20_000, ...limits },
         unknown: async (urls) => urls.filter((url) => !queue.has(url)),
         now: () => now ?? new Date(),
       };
@@ -250,6 +250,16 @@ describe('a pass over more than one poll', () => {
     expect(await source.poll({ limits })).toMatchObject({ urls: [], more: true });
     const last = await source.poll({ limits });
     expect([found(last), last.more]).toEqual([['24'], false]);
+  });
+
+  test('takes no more than a result may have', async () => {
+    const item = (path: string) => `<item><title>${'ü'.repeat(300)}</title><link>${page(path)}</link></item>`;
+    const site = await startSite({ '/s': `<rss><channel>${['a', 'b', 'c'].map(item).join('')}</channel></rss>` });
+    const source = follow(`${site.url}/s`);
+    const first = await source.poll({ limits: { bytes: 1500 } });
+    expect([found(first), first.more]).toEqual([['a', 'b'], true]);
+    expect(new TextEncoder().encode(JSON.stringify(first.urls)).length).toBeLessThan(3000);
+    expect(found(await source.poll())).toEqual(['c']);
   });
 
   test('reads an index, its sitemaps and those that are packed', async () => {

@@ -1,45 +1,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { LeadsStack } from '../support/stack.ts';
 
 let leads: LeadsStack;
-const folders: string[] = [];
-afterEach(async () => {
-  try {
-    await leads.expectSound();
-  } finally {
-    await leads.stop();
-    for (const folder of folders.splice(0)) fs.rmSync(folder, { recursive: true, force: true });
-  }
-});
+afterEach(() => leads.expectSound());
 
 const amiss = () => leads.rows('select what, detail from millrace.doctor() where not ok');
 
 describe('in the database', () => {
-  test('a missing secret holds up no write: it is told in the log and by doctor, and once set all goes on', async () => {
+  beforeAll(async () => {
     leads = await LeadsStack.start();
-    await leads.rows(`delete from vault.secrets where name = 'millrace_wake_secret'`);
-    const ids = await leads.queued(leads.site.add(['Hats of felt']));
-    expect(await leads.statuses(ids[0])).toEqual(['queued', 'pending', 'pending', 'pending', 'pending']);
-    expect(await leads.rows('select level, code, message from millrace.log')).toEqual([
-      { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/wake_secret is not set/) },
-    ]);
-    expect(await amiss()).toContainEqual({
-      what: 'wake_secret is set',
-      detail: expect.stringMatching(/vault\.create_secret/),
-    });
-    // The secret key wakes where there is no wake-up secret.
-    await leads.rows(`select vault.create_secret($1, 'millrace_secret_key')`, [leads.stack.secretKey]);
-    await leads.advance('10 seconds');
-    await leads.sweep();
-    await leads.finished(ids);
-    await leads.expectCompleted(ids);
   });
+  afterAll(() => leads.stop());
 
   test('a wrong wake-up secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
-    leads = await LeadsStack.start();
     const change = (key: string) =>
       leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_wake_secret'`, [
         key,
@@ -59,12 +35,34 @@ describe('in the database', () => {
     await leads.finished(ids);
     await leads.expectCompleted(ids);
   });
+
+  test('a missing secret holds up no write: it is told in the log and by doctor, and once set all goes on', async () => {
+    await leads.rows(`delete from vault.secrets where name = 'millrace_wake_secret'`);
+    const ids = await leads.queued(leads.site.add(['Hats of felt']));
+    expect(await leads.statuses(ids[0])).toEqual(['queued', 'pending', 'pending', 'pending', 'pending']);
+    expect(await leads.rows('select level, code, message from millrace.log')).toEqual([
+      { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/wake_secret is not set/) },
+    ]);
+    expect(await amiss()).toContainEqual({
+      what: 'wake_secret is set',
+      detail: expect.stringMatching(/vault\.create_secret/),
+    });
+    // The secret key wakes where there is no wake-up secret.
+    await leads.rows(`select vault.create_secret($1, 'millrace_secret_key')`, [leads.stack.secretKey]);
+    await leads.advance('10 seconds');
+    await leads.sweep();
+    await leads.finished(ids);
+    await leads.expectCompleted(ids);
+  });
 });
 
 test('settings that functions lack are named where a user looks, nothing is lost, and setting them is all there is to do', async () => {
   const dataDir = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-test-'));
   fs.chmodSync(dataDir, 0o711);
-  folders.push(dataDir);
+  onTestFinished(async () => {
+    await leads.stop();
+    fs.rmSync(dataDir, { recursive: true, force: true });
+  });
   leads = await LeadsStack.start({
     proxies: true,
     services: false,

@@ -1,11 +1,10 @@
 // The table of sources: what polls write with their completion, and who may write what.
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { sources } from '../../supabase/functions/_pipelines/sources.ts';
 import type { PollResult } from '../../supabase/functions/_pipelines/sources-results.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { completed, Worker } from '../support/worker.ts';
+import { completed, failed, Worker } from '../support/worker.ts';
 
 const addSource = (engine: Engine, address = `https://site.test/${randomUUID()}`) =>
   engine.value<string>('insert into public.source (address) values ($1) returning id', [address]);
@@ -143,7 +142,6 @@ test('what a completion does not commit, no queue has', async ({ engine }) => {
 });
 
 test('the stage poll writes both with its completion, once', async ({ engine }) => {
-  await engine.define(sources.toJson());
   const id = await addSource(engine);
   await engine.value('select millrace.start($1, $2)', ['sources', id]);
   const worker = await Worker.of(engine, 'poll', 'sources');
@@ -153,6 +151,46 @@ test('the stage poll writes both with its completion, once', async ({ engine }) 
   expect(await worker.report(completed(item, result({ urls: found('b') })))).toEqual(['duplicate']);
   expect((await queue(engine)).map(({ url }) => url)).toEqual(['https://site.test/a']);
   expect(await source(engine, id)).toMatchObject({ found: 1 });
+});
+
+describe('the sweep starts polls', () => {
+  const polls = async (engine: Engine) => {
+    await engine.sql.query('select millrace.sweep()');
+    return (
+      await engine.rows<{ id: string }>(`select entity_id as id from millrace.runs where status = 'running' order by 1`)
+    ).map(({ id }) => id);
+  };
+
+  test('of sources that are due, each by its own interval, and of none that is switched off', async ({ engine }) => {
+    const [hourly, daily, off] = [await addSource(engine), await addSource(engine), await addSource(engine)];
+    await engine.sql.query(`update public.source set every = '1 day' where id = $1`, [daily]);
+    await engine.sql.query('update public.source set enabled = false where id = $1', [off]);
+    expect(await polls(engine)).toEqual([hourly, daily].sort());
+    expect(await polls(engine), 'once at a time').toHaveLength(2);
+    const worker = await Worker.of(engine, 'poll', 'sources');
+    await worker.report(...(await worker.take()).map((item) => completed(item, result())));
+    expect(await polls(engine)).toEqual([]);
+    await engine.advance('61 minutes');
+    expect(await polls(engine)).toEqual([hourly]);
+  });
+
+  test('and one that has failed for good is due again by its interval, however it failed', async ({ engine }) => {
+    const id = await addSource(engine);
+    await polls(engine);
+    const worker = await Worker.of(engine, 'poll', 'sources');
+    // As its second attempt does before it begins.
+    await engine.sql.query(`select public.postpone_source($1, 'Cut off.')`, [id]);
+    await worker.report(...(await worker.take()).map((item) => failed(item, { permanent: true })));
+    await engine.advance('5 minutes');
+    expect(await polls(engine)).toEqual([]);
+    await engine.advance('1 hour');
+    expect(await polls(engine)).toEqual([id]);
+  });
+
+  test('by an index', async ({ engine }) => {
+    const check = `select ok from millrace.doctor() where what like 'due rows of pipeline sources%'`;
+    expect(await engine.rows(check)).toEqual([{ ok: true }]);
+  });
 });
 
 test('unknown_urls names what no article has, each page once, and keeps their spelling', async ({ engine }) => {

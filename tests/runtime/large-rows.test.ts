@@ -76,7 +76,7 @@ test('a row of a hundred megabytes, and ten of fifteen to thirty, fail alone', {
 });
 
 test('rows of a megabyte pass through a stage, and so do results', { timeout: 600_000 }, async ({ engine }) => {
-  const count = Number(process.env.LARGE_ROWS ?? 40);
+  const count = Number(process.env.LARGE_ROWS ?? 20);
   await setUp(engine);
   for (let left = count; left > 0; left -= 20) {
     await queue(engine, 'one', Array(Math.min(left, 20)).fill(1));

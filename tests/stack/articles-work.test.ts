@@ -3,22 +3,20 @@
 import type http from 'node:http';
 import { createCanvas } from '@napi-rs/canvas';
 import { imageSize } from 'image-size';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { articles } from '../../supabase/functions/_pipelines/articles.ts';
-import { siteNotices } from '../../supabase/functions/_pipelines/site-notices.ts';
 import { textPdf } from '../support/documents.ts';
 import type { Row } from '../support/engine.ts';
 import { ProjectStack } from '../support/project-stack.ts';
 import { startTestSite, type TestSite } from '../support/test-site.ts';
 
 const patienceMs = 60_000;
+const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
 
 class ArticlesStack extends ProjectStack {
-  static async start(site: TestSite): Promise<ArticlesStack> {
-    const env = { SCRAPER_ALLOW_HOSTS: new URL(site.url).host };
+  static async start(site: TestSite, hookUrl: string): Promise<ArticlesStack> {
+    const env = { SCRAPER_ALLOW_HOSTS: new URL(site.url).host, SITE_HOOK_URL: hookUrl, SITE_HOOK_SECRET: secret };
     const started = new ArticlesStack(await ProjectStack.launch({ env }));
-    for (const pipeline of [siteNotices, articles])
-      await started.rows('select millrace.define($1)', [pipeline.toJson()]);
     await started.rows(
       `insert into public.topic (name, description) values ('Canals', 'Canals, locks, lock gates, boats and water')`,
     );
@@ -28,12 +26,16 @@ class ArticlesStack extends ProjectStack {
     return started;
   }
 
-  /** Adds an article and waits until its run is where `holds` says. */
+  /** Adds an article and waits until it is where `holds` says. */
   async work(values: Row, holds: (row: Row) => boolean): Promise<Row> {
     const places = Object.keys(values).map((_, index) => `$${index + 1}`);
     const insert = `insert into public.ingestion_queue (${Object.keys(values)}) values (${places}) returning id`;
     const id = await this.value<string>(insert, Object.values(values));
-    await this.rows('select millrace.start($1, $2)', ['articles', id]);
+    return this.reach(id, holds);
+  }
+
+  /** Waits until the article is where `holds` says. */
+  async reach(id: string, holds: (row: Row) => boolean): Promise<Row> {
     let row: Row = {};
     const told = async () => [
       row,
@@ -44,17 +46,29 @@ class ArticlesStack extends ProjectStack {
       [row = {}] = await this.rows('select * from public.ingestion_queue where id = $1', [id]);
       return holds(row);
     };
-    await this.until(`article ${JSON.stringify(values)}`, read, patienceMs, told);
+    await this.until(`article ${id}`, read, patienceMs, told);
     return row;
   }
 }
 
 let site: TestSite;
 let stack: ArticlesStack;
+/** What the site was told, as it came. */
+const heard: { body: string; headers: http.IncomingHttpHeaders }[] = [];
 
 beforeAll(async () => {
   site = await startTestSite();
-  stack = await ArticlesStack.start(site);
+  const hook = site.add((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
+    });
+    request.on('end', () => {
+      heard.push({ body, headers: request.headers });
+      response.writeHead(204).end();
+    });
+  });
+  stack = await ArticlesStack.start(site, hook);
 }, 120_000);
 afterAll(async () => {
   await Promise.all([stack?.stop(), site?.stop()]);
@@ -72,7 +86,7 @@ test('a page becomes an article with everything that a review needs', { timeout:
        </head><body><article><h1>Lock gates</h1>${'<p>The lock gates of the canal were replaced; boats pass the locks.</p>'.repeat(4)}</article></body></html>`,
     ),
   );
-  const row = await stack.work({ url: `${page}?utm_source=feed` }, ({ thumbnail_url: url }) => url !== null);
+  const row = await stack.work({ url: `${page}?utm_source=feed` }, ({ status_code: code }) => code === 300);
   expect(row).toMatchObject({
     title: 'Lock gates',
     author: 'Ines Holm',
@@ -80,19 +94,28 @@ test('a page becomes an article with everything that a review needs', { timeout:
     canonical_url: page,
     image_url: image,
   });
-  expect(row.score).toBeGreaterThan(0.15);
+  expect(row.score).toBeGreaterThan(0.25);
   expect(row.summary).toContain('lock gates');
   expect(row.tags).toContain('locks');
   const thumbnail = await fetch(row.thumbnail_url as string);
   expect(thumbnail.headers.get('content-type')).toBe('image/jpeg');
   expect(imageSize(Buffer.from(await thumbnail.arrayBuffer()))).toMatchObject({ width: 640, height: 360 });
+  for (const code of [310, 330]) {
+    await stack.rows('update public.ingestion_queue set status_code = $2 where id = $1', [row.id, code]);
+  }
+  await stack.reach(row.id as string, ({ status_code: code }) => code === 400);
+  const notices = () => stack.rows('select * from public.site_notice');
+  await stack.until('the site hears of it', async () => heard.length > 0, patienceMs, notices);
+  const [{ body, headers } = { body: '', headers: {} }] = heard;
+  const message = new Webhook(secret).verify(body, headers as Record<string, string>);
+  expect(message).toMatchObject({ type: 'publication.published', data: { title: 'Lock gates', url: page } });
   await stack.expectSound();
 });
 
 test('a PDF behind an address that does not show it becomes one too, with a card', { timeout: 90_000 }, async () => {
   const line = { text: 'A survey of the lock gates and the canal.', x: 60, y: 60, size: 11 };
   const paper = site.add(send('application/pdf', Buffer.from(await textPdf([line]))));
-  const row = await stack.work({ url: paper }, ({ thumbnail_url: url }) => url !== null);
+  const row = await stack.work({ url: paper }, ({ status_code: code }) => code === 300);
   expect(row).toMatchObject({ title: line.text, content: line.text, image_url: null });
   const thumbnail = await fetch(row.thumbnail_url as string);
   expect(imageSize(Buffer.from(await thumbnail.arrayBuffer()))).toMatchObject({ width: 640, height: 360 });

@@ -37,7 +37,7 @@ describe('embeddings', () => {
   test('are the same for the same text, for whoever asks and however they are sent', async () => {
     const [asBase64] = await vectorsOf([gates]);
     const [asFloats] = await vectorsOf([gates], { encoding_format: 'float' });
-    expect(asBase64).toHaveLength(512);
+    expect(asBase64).toHaveLength(3072);
     asFloats?.forEach((value, at) => {
       expect(asBase64?.[at]).toBeCloseTo(value, 6);
     });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readArticles } from '../../local/demo/samples/news/read-articles.ts';
 import { tags, topics } from '../../local/demo/samples/news/seeds.ts';
 import { startNews } from '../../local/demo/samples/news/server.ts';
-import { feedPaths } from '../../local/demo/samples/news/site-feeds.ts';
+import { feedPaths, unlisted } from '../../local/demo/samples/news/site-feeds.ts';
 import type { Service } from '../../local/services/http/listen.ts';
 import { type Poll, pollSource } from '../../supabase/functions/_articles/feeds/poll-source.ts';
 import { systemResolve } from '../../supabase/functions/_services/public-hosts.ts';
@@ -23,7 +23,7 @@ function poll(path: string, limits = {}): Promise<Poll> {
   const allowed = new Set([new URL(news.url).host]);
   return pollSource(source, {
     access: { allowed, resolve: systemResolve, signal: new AbortController().signal, timeoutMs: 10_000 },
-    limits: { newUrls: 100, entries: 1000, documents: 10, ms: 10_000, ...limits },
+    limits: { newUrls: 100, entries: 1000, bytes: 1_000_000, documents: 10, ms: 10_000, ...limits },
     unknown: async (urls) => urls,
     now: () => new Date(),
   });
@@ -32,22 +32,22 @@ const found = ({ urls }: Poll) => urls.map(({ url }) => url.replace(news.url, ''
 
 describe('feeds and sitemaps', () => {
   test.each([
-    ['/feed.xml', 'rss', 13],
+    ['/feed.xml', 'rss', 12],
     ['/atom.xml', 'atom', 7],
     ['/rdf.xml', 'rdf', 5],
-    ['/sitemap.xml', 'sitemap_index', 19],
+    ['/sitemap.xml', 'sitemap_index', 18],
   ])('%s is of kind %s', async (path, kind, count) => {
     const read = await poll(path);
     expect(read).toMatchObject({ state: { kind }, problem: null, more: false });
     expect(read.urls).toHaveLength(count);
   });
 
-  test('together they name every article, and each page that goes wrong', async () => {
+  test('together they name every article but one, and each page that goes wrong', async () => {
     const articles = await readArticles();
     expect(articles).toHaveLength(20);
     const named = new Set((await Promise.all(feedPaths.map((path) => poll(path)))).flatMap(found));
     const missing = articles.filter(({ slug }) => !named.has(`/2026/${slug}`) && !named.has(`/go/${slug}`));
-    expect(missing).toEqual([]);
+    expect(missing.map(({ slug }) => slug)).toEqual([unlisted]);
     for (const path of ['gone', 'withdrawn', 'gallery']) expect(named).toContain(`/2026/${path}`);
     expect(named).toContain('/reports/gardens-in-figures.pdf');
   });

@@ -3,8 +3,9 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { childProcesses } from '../../local/platform/child-processes.ts';
+import { readUseNewPipeline, setProjectSecrets } from '../../local/platform/database/project-secrets.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
-import { startStack } from '../../local/platform/stack.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
 const folders: string[] = [];
@@ -69,17 +70,25 @@ describe('startStack', () => {
       functionsDir,
       dataDir: path.join(temporaryFolder(), 'data'),
     };
-    const kept = async (env?: Record<string, string>) => {
-      const stack = await startStack({ ...options, ...(env && { env }) });
-      const statement = `select decrypted_secret as value from vault.decrypted_secrets where name = 'millrace_use_new_pipeline'`;
-      const { rows } = await query(stack.superDbUrl, statement);
-      await stack.stop();
-      return rows;
-    };
-    expect(await kept()).toEqual([]);
-    expect(await kept({ USE_NEW_PIPELINE: 'true' })).toEqual([{ value: 'true' }]);
-    expect(await kept()).toEqual([{ value: 'true' }]);
-    expect(await kept({ USE_NEW_PIPELINE: 'false' })).toEqual([{ value: 'false' }]);
+    const statement = `select decrypted_secret as value from vault.decrypted_secrets where name = 'millrace_use_new_pipeline'`;
+    const kept = async ({ superDbUrl }: Stack) => (await query(superDbUrl, statement)).rows;
+    const first = await startStack(options);
+    expect(await kept(first)).toEqual([]);
+    await first.stop();
+
+    const second = await startStack({ ...options, env: { USE_NEW_PIPELINE: 'true' } });
+    try {
+      expect(await kept(second)).toEqual([{ value: 'true' }]);
+      // What each start does.
+      const give = (env: Record<string, string>) =>
+        setProjectSecrets(second.superDbUrl, second.apiUrl, second.wakeSecret, readUseNewPipeline(env));
+      await give({});
+      expect(await kept(second)).toEqual([{ value: 'true' }]);
+      await give({ USE_NEW_PIPELINE: 'false' });
+      expect(await kept(second)).toEqual([{ value: 'false' }]);
+    } finally {
+      await second.stop();
+    }
   });
 
   it('says at once when USE_NEW_PIPELINE is neither true nor false', async () => {

@@ -1,9 +1,10 @@
 // Articles for tests: rows of ingestion_queue, brought to a code by real moves, and the people who act on them.
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import path from 'node:path';
 import type pg from 'pg';
+import { expect } from 'vitest';
+import { defineArticles } from './define-articles.ts';
 import { test as base, type Engine, type Row } from './engine.ts';
+import { completed, Worker } from './worker.ts';
 
 /** An article with everything that a review needs. */
 export const complete = {
@@ -66,14 +67,21 @@ export class Articles {
 
   /** Does the work of the stage publish for an approved article. */
   async publish(id: string): Promise<void> {
-    await this.engine.sql.query('select public.stub_engine($1, 400::smallint)', [id]);
+    const { title, summary, tags, thumbnail_url, url } = await this.row(id);
+    await this.finish('publish', { slug: id, title, summary, tags, thumbnail_url, url, notify: false });
+  }
+
+  /** Completes a stage for the article whose turn it is. */
+  async finish(stage: string, result: Row): Promise<void> {
+    const worker = await Worker.of(this.engine, stage, 'articles');
+    expect(await worker.report(completed(await worker.takeOne(), result))).toEqual(['accepted']);
   }
 
   /** The history of an article, oldest first. */
   async history(id: string): Promise<Row[]> {
     return this.engine.rows(
       `select from_status, to_status, changed_by, changes from public.status_history where queue_id = $1
-       order by changed_at, to_status`,
+       order by id`,
       [id],
     );
   }
@@ -82,7 +90,7 @@ export class Articles {
 /** Vitest's test with a fresh engine and articles. */
 export const test = base.extend<{ articles: Articles }>({
   articles: async ({ engine }, use) => {
-    await engine.sql.query(fs.readFileSync(path.join(import.meta.dirname, 'articles-stub.sql'), 'utf8'));
+    await defineArticles((statement, values) => engine.rows(statement, values));
     await use(new Articles(engine));
   },
 });

@@ -1,11 +1,10 @@
 // A stack with articles and the review page, and curators at it, each with a browser of their own.
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import path from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { complete } from './articles.ts';
 import { launchChromium } from './chromium.ts';
+import { defineArticles } from './define-articles.ts';
 import type { Row } from './engine.ts';
 import { ProjectStack } from './project-stack.ts';
 
@@ -25,7 +24,9 @@ export class ReviewStack extends ProjectStack {
     const review = new ReviewStack(await ProjectStack.launch({ services: false }));
     try {
       review.#browser = await launchChromium();
-      await review.rows(fs.readFileSync(path.join(import.meta.dirname, 'articles-stub.sql'), 'utf8'));
+      await defineArticles((statement, values) => review.rows(statement, values));
+      // The tests do the work of its functions themselves.
+      await review.rows(`select millrace.pause('articles')`);
     } catch (error) {
       await review.stop();
       throw error;
@@ -97,14 +98,19 @@ export class ReviewStack extends ProjectStack {
   /** The codes that an article has had, from the second on. */
   async codes(id: string): Promise<number[]> {
     const steps = await this.rows<{ to_status: number }>(
-      'select to_status from public.status_history where queue_id = $1 order by changed_at',
+      'select to_status from public.status_history where queue_id = $1 order by id',
       [id],
     );
     return steps.slice(1).map((step) => step.to_status);
   }
 
-  /** Does the work of the stage publish. */
-  async publish(id: string): Promise<void> {
-    await this.rows('select public.stub_engine($1, 400::smallint)', [id]);
+  /** Does the work of the stage publish, or of republish. */
+  async publish(id: string, stage = 'publish'): Promise<void> {
+    await this.rows(
+      `select millrace.complete_stage(r.id, $2, to_jsonb(q) || jsonb_build_object('slug', q.id, 'notify', false))
+       from millrace.runs r join public.ingestion_queue q on q.id::text = r.entity_id
+       where q.id = $1 and r.status = 'running'`,
+      [id, stage],
+    );
   }
 }

@@ -65,6 +65,7 @@ as $$
       "shared":{"$ref":"#/$defs/shared","default":[]},
       "closed":{"$ref":"#/$defs/shared","default":[]},
       "moves":{"$ref":"#/$defs/moves","default":[]},
+      "entries":{"$ref":"#/$defs/shared","default":[]},
       "drawn":{
        "default":[],
        "type":"array",

@@ -135,13 +135,13 @@ begin
       select
       from pg_attribute a
       where a.attrelid = to_regclass(p_status #>> '{history,table}')
-        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint')
+        and (a.attname = 'id' and format_type(a.atttypid, null) not in ('integer', 'bigint', 'uuid')
           or a.attname = 'duration_ms' and format_type(a.atttypid, null) <> 'bigint')) then
     perform millrace.refuse_status('.history.table', format(
-      'in %s the column id must be an integer that grows, and duration_ms a bigint',
+      'in %s the column id must be an integer or uuid that grows, and duration_ms a bigint',
       p_status #>> '{history,table}'),
-      'id says which of two values of one transaction came first; an int of milliseconds ends '
-      'after 25 days.');
+      'id says which of two values of one transaction came first: let a uuid begin with '
+      'nextval() of a sequence. An int of milliseconds ends after 25 days.');
   end if;
 end
 $$;
@@ -310,13 +310,13 @@ begin
   end if;
   select m #>> '{}' as value, u.place
   into v_wrong
-  from jsonb_array_elements(v_status -> 'moves') p
+  from jsonb_array_elements(v_status -> 'moves' || jsonb_build_array(v_status -> 'entries')) p
   cross join lateral jsonb_array_elements(p) m
   left join millrace.values_used(p_definition) u on u.value = m #>> '{}'
   where u.value is null
   limit 1;
   if found then
-    perform millrace.refuse_status('.moves', format('%s is a value that nothing shows',
+    perform millrace.refuse_status('.moves or entries', format('%s is a value that nothing shows',
       v_wrong.value), 'Name values that stages, layers, failures or endings show.');
   end if;
 end

@@ -6,6 +6,8 @@ create or replace function millrace.status_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -18,21 +20,21 @@ begin
     order by p.id
   loop
     return query execute format($q$
-      select 'a row shows where its run stands', r.id, null::bigint,
-        format('row %%s of %%s shows %%s, but its run is at %%s',
+      select 'a row shows where its run stands', (
+          select max(o.id)
+          from millrace.runs o
+          where o.pipeline_id = $1 and o.entity_id = s.id),
+        null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
           e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from %1$s e
-      cross join lateral millrace.status_states($1, array[e.%2$I::text]) s
-      cross join lateral (
-        select max(o.id) as id
-        from millrace.runs o
-        where o.pipeline_id = $1 and o.entity_id = e.%2$I::text) r
+      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
+      join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where e.%3$I::text is distinct from s.value
         and not (s.phase in ('queued', 'started', 'asked')
           and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
           and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column')
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
+      millrace.key_type(v_pipeline))
     using v_pipeline.id;
     if v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
@@ -46,14 +48,34 @@ create or replace function millrace.history_faults(p_pipeline millrace.pipelines
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query execute format($q$
     with step as (
       select h.%3$I as key, h.id, h.from_status::text as was, h.to_status::text as now,
-        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first
+        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first,
+        lead(h.id) over w is null as last
       from %2$s h
       window w as (partition by h.%3$I order by h.id)
+    ), pair as materialized (
+      select distinct s.was, s.now
+      from step s
+    ), illegal as materialized (
+      select p.was, p.now
+      from pair p
+      where not exists (
+          select
+          from millrace.version_moves m
+          join millrace.versions v on v.id = m.version_id
+          where v.pipeline_id = $1
+            and m.from_value is not distinct from p.was
+            and m.to_value = p.now)
+        and not exists (
+          select
+          from millrace.status_values o
+          where o.pipeline_id = $1 and o.retired and o.value in (p.was, p.now))
     )
     select 'a history is a chain of legal moves', null::bigint, null::bigint,
       format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,
@@ -61,30 +83,16 @@ begin
         case when s.was is distinct from s.before and not s.first
           then 'was at ' || coalesce(s.before, 'nothing') else 'no such move is legal' end)
     from step s
-    where (not s.first and s.was is distinct from s.before)
-      or (not (s.first and s.was is null) and not exists (
-        select
-        from millrace.version_moves m
-        join millrace.versions v on v.id = m.version_id
-        where v.pipeline_id = $1
-          and m.from_value is not distinct from s.was
-          and m.to_value = s.now)
-        and not exists (
-          select
-          from millrace.status_values o
-          where o.pipeline_id = $1 and o.retired and o.value in (s.was, s.now)))
+    left join illegal i on i.was is not distinct from s.was and i.now = s.now
+    where not s.first and s.was is distinct from s.before
+      or i.now is not null and not (s.first and s.was is null)
     union all
     select 'a history ends at the value of its row', null, null,
       format('row %%s of %%s shows %%s, but its history ends at %%s', e.%4$I, %1$L,
-        coalesce(e.%5$I::text, 'nothing'), l.now)
-    from %1$s e
-    cross join lateral (
-      select h.to_status::text as now
-      from %2$s h
-      where h.%3$I = e.%4$I
-      order by h.id desc
-      limit 1) l
-    where e.%5$I::text is distinct from l.now$q$,
+        coalesce(e.%5$I::text, 'nothing'), s.now)
+    from step s
+    join %1$s e on e.%4$I = s.key
+    where s.last and e.%5$I::text is distinct from s.now$q$,
     p_pipeline.entity_table, to_regclass(p_pipeline.status #>> '{history,table}'),
     p_pipeline.status #>> '{history,key}', p_pipeline.entity_key, p_pipeline.status ->> 'column')
   using p_pipeline.id;

@@ -77,14 +77,20 @@ begin
     order by n.%3$I;$f$,
       to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
       p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce(format('n.%I', v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
     || case when v_changes is null then '' else format($f$
-    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-    update %1$s e set %2$I = null
-    from %3$s
-    where %4$s and n.%2$I is not null and e.%5$I = n.%5$I;
-    v_said := set_config('millrace.projecting', v_outer, true);$f$,
-      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key) end;
+    v_told := array(
+      select n.%5$I::text
+      from %3$s
+      where %4$s and n.%2$I is not null);
+    if cardinality(v_told) > 0 then
+      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+      update %1$s e set %2$I = null
+      where e.%5$I = any (v_told::%6$s[]);
+      v_said := set_config('millrace.projecting', v_outer, true);
+    end if;$f$,
+      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
+      millrace.key_type(p_pipeline)) end;
 end
 $write$;
 
@@ -115,6 +121,7 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
   v_said text;
+  v_told text[];
   v_written record;
 begin
   if tg_op = 'UPDATE' then
@@ -157,51 +164,56 @@ create or replace trigger %12$I after update on %11$s
 end
 $write$;
 
--- Says of entities where their latest runs stand: the version to judge by, the stage that is live,
+-- Says of entities, with the values that were written, where their latest runs stand: the version to judge by, the stage that is live,
 -- and the last stage that may be started over, null where there was no run.
-create or replace function millrace.standings(p_pipeline_id int, p_ids text[])
-returns table (
-  id text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
+create or replace function millrace.standings(
+  p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
+) returns table (
+  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
   until int
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select i.id, i.place, r.id, r.status,
-    case when r.status = 'running' then r.version_id else p.current_version_id end,
-    case when r.status = 'running' then f.stage_id end,
-    case
-      when r.status = 'completed' and r.ended_as is null then 1000000
-      else (
-        select c.position
-        from millrace.version_stages c
-        where c.version_id
-            = case when r.status = 'running' then r.version_id else p.current_version_id end
-          and c.stage_id = f.stage_id)
-    end
-  from millrace.pipelines p
-  cross join unnest(p_ids) with ordinality i(id, place)
-  left join lateral (
-    select o.*
-    from millrace.runs o
-    where o.entity_id = i.id
-      and o.pipeline_id = p.id
-    order by o.id desc
-    limit 1) r on true
-  left join lateral (
-    select a.stage_id
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded
-      and case r.status
-        when 'running' then a.state in ('queued', 'started', 'waiting')
-        when 'completed' then a.state = 'completed'
-        else a.state in ('failed', 'cancelled')
+#variable_conflict use_column
+begin
+  return query
+    select i.id, i.was, i.now, i.place, r.id, r.status,
+      case when r.status = 'running' then r.version_id else p.current_version_id end,
+      case when r.status = 'running' then f.stage_id end,
+      case
+        when r.status = 'completed' and r.ended_as is null then 1000000
+        else (
+          select c.position
+          from millrace.version_stages c
+          where c.version_id
+              = case when r.status = 'running' then r.version_id else p.current_version_id end
+            and c.stage_id = f.stage_id)
       end
-    order by vs.position desc, a.number desc
-    limit 1) f on true
-  where p.id = p_pipeline_id
+    from millrace.pipelines p
+    cross join unnest(p_ids, p_was, p_now) with ordinality i(id, was, now, place)
+    left join lateral (
+      select o.*
+      from millrace.runs o
+      where o.entity_id = i.id
+        and o.pipeline_id = p.id
+      order by o.id desc
+      limit 1) r on true
+    left join lateral (
+      select a.stage_id
+      from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      where a.run_id = r.id
+        and not a.superseded
+        and case r.status
+          when 'running' then a.state in ('queued', 'started', 'waiting')
+          when 'completed' then a.state = 'completed'
+          else a.state in ('failed', 'cancelled')
+        end
+      order by vs.position desc, a.number desc
+      limit 1) f on true
+    where p.id = p_pipeline_id;
+end
 $$;
 
 -- Acts on values that people wrote: judges them all, then does what each means. The caller, an
@@ -225,9 +237,9 @@ declare
 begin
   for v_group in
     with standing as materialized (
-      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, p_was[s.place] as was,
-        p_now[s.place] as now, array_agg(s.id order by s.place) as ids
-      from millrace.standings(p_pipeline_id, p_ids) s
+      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
+        array_agg(s.id order by s.place) as ids
+      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
       group by 1, 2, 3, 4, 5, 6
     )
     select s.*, m.means, m.stage_id, m.declared
@@ -295,7 +307,6 @@ begin
       and r.entity_id = any (p_ids)
       and (r.status = 'running') is true;
   end if;
-  perform millrace.show_status(p_pipeline_id, p_ids);
 end
 $$;
 
@@ -320,7 +331,8 @@ declare
   v_early record;
 begin
   begin
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids, '{}',
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
+      case when p_means = 'enter' then p_ids else '{}' end,
       p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
       p_done_before => p_was is not null);
   exception when sqlstate 'MR005' then
@@ -328,12 +340,15 @@ begin
     raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
       using errcode = 'MR005', hint = v_hint;
   end;
+  if p_means = 'start' then
+    return;
+  end if;
   select min(s.name) as stage, array_agg(st.id order by st.place) as ids
   into v_early
   from millrace.standings(p_pipeline_id, p_ids) st
   join millrace.stages s on s.id = st.live_id
   join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
-  where p_means = 'enter' and st.until < vs.position;
+  where st.until < vs.position;
   if v_early.ids is not null then
     raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
       'its output along',
@@ -341,7 +356,6 @@ begin
       using errcode = 'MR005',
         hint = format('Queue %s instead, or give the row its output.', v_early.stage);
   end if;
-  perform millrace.show_status(p_pipeline_id, p_ids);
 end
 $$;
 

@@ -7,27 +7,31 @@
 
 -- Lists the values that a stage shows while it is under way.
 create or replace function millrace.live_values(p_shows jsonb) returns text[]
-language sql immutable
+language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
+begin
+  return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
     p_shows ->> 'asked'], null)
-    || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s)
+    || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s);
+end
 $$;
 
 -- Says what a stage that is done shows: of a manual one the answer that its decision holds, of
 -- several the one that says most; null where it is none of them.
 create or replace function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
-language sql immutable
+language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce((
+begin
+  return coalesce((
       select a.key
       from jsonb_each(p_shows -> 'answers') a
       where p_output -> 'decision' @> (a.value -> 'decision')
       order by length((a.value -> 'decision')::text) desc, a.key
       limit 1),
-    p_shows ->> 'completed')
+    p_shows ->> 'completed');
+end
 $$;
 
 -- Finds what decides what the latest runs of entities show: the live attempt, the last completed one
@@ -40,68 +44,72 @@ returns table (
   attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
   done_id int, via text, retry_count smallint
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
-    case
-      when r.ended_as is not null then 'ended'
-      when e.discarded then 'discarded'
-      when r.status = 'completed' then 'completed'
-      when r.status = 'failed' and w.started_at is not null then 'failed'
-      when r.status <> 'running' then 'dropped'
-      when w.kind = 'manual' then 'asked'
-      when w.state <> 'queued' then 'started'
-      when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
-      else 'queued'
-    end,
-    case when r.status = 'failed' then w.error ->> 'code' end,
-    case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-    d.stage_id, d.via, w.retry_count
-  from unnest(p_ids) i(id)
-  cross join lateral (
-    select o.*
-    from millrace.runs o
-    where o.entity_id = i.id
-      and o.pipeline_id = p_pipeline_id
-    order by o.id desc
-    limit 1) r
-  cross join lateral (
-    select r.status = 'completed' and r.began_from is not null and exists (
-      select
+#variable_conflict use_column
+begin
+  return query
+    select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
+      case
+        when r.ended_as is not null then 'ended'
+        when e.discarded then 'discarded'
+        when r.status = 'completed' then 'completed'
+        when r.status = 'failed' and w.started_at is not null then 'failed'
+        when r.status <> 'running' then 'dropped'
+        when w.kind = 'manual' then 'asked'
+        when w.state <> 'queued' then 'started'
+        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
+        else 'queued'
+      end,
+      case when r.status = 'failed' then w.error ->> 'code' end,
+      case when r.status = 'completed' and w.kind = 'manual' then w.output end,
+      d.stage_id, d.via, w.retry_count
+    from unnest(p_ids) i(id)
+    cross join lateral (
+      select o.*
+      from millrace.runs o
+      where o.entity_id = i.id
+        and o.pipeline_id = p_pipeline_id
+      order by o.id desc
+      limit 1) r
+    cross join lateral (
+      select r.status = 'completed' and r.began_from is not null and exists (
+        select
+        from millrace.attempts a
+        where a.run_id = r.id
+          and not a.superseded
+          and a.state = 'skipped'
+          and a.error ->> 'code' = 'discarded') as discarded
+      offset 0) e
+    left join lateral (
+      select a.*, s.kind, s.shows, vs.position
       from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      join millrace.stages s on s.id = a.stage_id
       where a.run_id = r.id
         and not a.superseded
-        and a.state = 'skipped'
-        and a.error ->> 'code' = 'discarded') as discarded
-    offset 0) e
-  left join lateral (
-    select a.*, s.kind, s.shows, vs.position
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded
-      and case r.status
-        when 'running' then a.state in ('queued', 'started', 'waiting')
-        when 'completed' then a.state = 'completed'
-        else a.state in ('failed', 'cancelled')
-      end
-    order by vs.position desc, a.number desc
-    limit 1) w on true
-  left join lateral (
-    select a.stage_id,
-      case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded
-      and a.state = 'completed'
-      and vs.position < w.position
-    order by vs.position desc
-    limit 1) d on r.status = 'running'
-  where r.status <> 'running' or w.id is not null
+        and case r.status
+          when 'running' then a.state in ('queued', 'started', 'waiting')
+          when 'completed' then a.state = 'completed'
+          else a.state in ('failed', 'cancelled')
+        end
+      order by vs.position desc, a.number desc
+      limit 1) w on true
+    left join lateral (
+      select a.stage_id,
+        case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
+      from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      join millrace.stages s on s.id = a.stage_id
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state = 'completed'
+        and vs.position < w.position
+      order by vs.position desc
+      limit 1) d on r.status = 'running'
+    where r.status <> 'running' or w.id is not null;
+end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
@@ -111,50 +119,54 @@ returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
   retry_at timestamptz, error text
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select d.id,
-    case d.phase
-      when 'ended' then p.status -> 'ends' ->> d.ended_as
-      when 'discarded' then d.began_from
-      when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
-        select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
-        from millrace.version_stages vs
-        join millrace.stages s on s.id = vs.stage_id
-        where vs.version_id = d.version_id
-        order by vs.position desc
-        limit 1))
-      when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
-      when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
-      else d.shows ->> d.phase
-    end,
-    d.phase,
-    case when d.phase not in ('ended', 'discarded') then d.stage_id end,
-    case d.phase when 'ended' then d.stage_id else d.done_id end,
-    case
-      when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
-      else d.via
-    end,
-    case
-      when d.run_status = 'completed' then 0
-      else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
-    end,
-    case
-      when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
-    end,
-    case
-      when d.run_status = 'completed' then null
-      when a.error is not null then millrace.owner_message(a.error, a.id)
-      when d.retry_count > 0 then (
-        select millrace.owner_message(o.error, o.id)
-        from millrace.attempts o
-        where o.id = a.parent_id)
-    end
-  from millrace.pipelines p
-  cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-  left join millrace.attempts a on a.id = d.attempt_id
-  where p.id = p_pipeline_id
+#variable_conflict use_column
+begin
+  return query
+    select d.id,
+      case d.phase
+        when 'ended' then p.status -> 'ends' ->> d.ended_as
+        when 'discarded' then d.began_from
+        when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
+          select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
+          from millrace.version_stages vs
+          join millrace.stages s on s.id = vs.stage_id
+          where vs.version_id = d.version_id
+          order by vs.position desc
+          limit 1))
+        when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
+        when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
+        else d.shows ->> d.phase
+      end,
+      d.phase,
+      case when d.phase not in ('ended', 'discarded') then d.stage_id end,
+      case d.phase when 'ended' then d.stage_id else d.done_id end,
+      case
+        when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
+        else d.via
+      end,
+      case
+        when d.run_status = 'completed' then 0
+        else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
+      end,
+      case
+        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
+      end,
+      case
+        when d.run_status = 'completed' then null
+        when a.error is not null then millrace.owner_message(a.error, a.id)
+        when d.retry_count > 0 then (
+          select millrace.owner_message(o.error, o.id)
+          from millrace.attempts o
+          where o.id = a.parent_id)
+      end
+    from millrace.pipelines p
+    cross join lateral millrace.deciding_attempts(p.id, p_ids) d
+    left join millrace.attempts a on a.id = d.attempt_id
+    where p.id = p_pipeline_id;
+end
 $$;
 
 -- Lists the values by which a row gets from what it shows to a value, and who writes each: null for
@@ -164,49 +176,63 @@ create or replace function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out steps text[], out actors text[]
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  with place as materialized (
-    select t.shows as at, t.name as stage, d.shows as done, d.name as done_stage,
-      d.kind = 'manual' as answered, t.kind = 'manual' as asks, i.within,
-      coalesce(not i.within and d.id is distinct from t.id
-        and p_was = any (millrace.live_values(d.shows)), false) as after,
-      t.shows -> 'layer' is distinct from d.shows -> 'layer' and t.id is not null as crosses
-    from (values (p_stage_id, p_done_id)) k(stage_id, done_id)
-    left join millrace.stages t on t.id = k.stage_id
-    left join millrace.stages d on d.id = k.done_id
-    cross join lateral (
-      select coalesce(p_was = any (millrace.live_values(t.shows)), false) as within) i
-  ), step as (
-    select v.place, v.value, v.actor
-    from place p
-    cross join lateral (values
-      (1, case when p.after and p_was = p.done ->> 'backoff' then p.done ->> 'queued' end,
-        'system:auto'),
-      (2, case when p.after and p_was in (p.done ->> 'backoff', p.done ->> 'queued')
-        then p.done ->> 'started' end, 'agent:' || p.done_stage),
-      (3, case when p.after then coalesce(p_via, p.done ->> 'completed') end,
-        case when not p.answered then 'agent:' || p.done_stage end),
-      (4, case when p.after and p.crosses then p.done ->> 'leave' end, 'system:auto'),
-      (5, case when p.crosses and p_phase <> 'dropped' and (p.after or p_was is null)
-        then p.at ->> 'enter' end, 'system:auto'),
-      (6, case when p_phase in ('started', 'completed', 'failed', 'backoff')
-        and (not p.within or p_was = p.at ->> 'backoff')
-        then coalesce(p.at ->> 'queued', p.at ->> 'asked') end, 'system:auto'),
-      (7, case when p_phase in ('completed', 'failed', 'backoff')
-        and (not p.within or p_was in (p.at ->> 'backoff', p.at ->> 'queued'))
-        then p.at ->> 'started' end, 'agent:' || p.stage),
-      (8, p_value, case
-        when p_phase = 'completed' and p.asks or p_phase = 'discarded' then null
-        when p_phase in ('started', 'completed') then 'agent:' || p.stage
-        else 'system:auto' end)) v(place, value, actor)
-    where v.value is not null
-  )
-  select coalesce(array_agg(s.value order by s.place), '{}'),
-    coalesce(array_agg(s.actor order by s.place), '{}')
-  from (
-    select t.*, lag(t.value, 1, p_was) over (order by t.place) as before
-    from step t) s
-  where s.value is distinct from s.before
+declare
+  v_at record;
+  v_done record;
+  v_within boolean;
+  v_after boolean;
+  v_crosses boolean;
+  v_waited boolean;
+  v_values text[];
+  v_actors text[];
+  v_last text := p_was;
+begin
+  select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_at
+  from millrace.stages s
+  where s.id = p_stage_id;
+  select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_done
+  from millrace.stages s
+  where s.id = p_done_id;
+  v_within := coalesce(p_was = any (millrace.live_values(v_at.shows)), false);
+  v_after := coalesce(not v_within and v_done.id is distinct from v_at.id
+    and p_was = any (millrace.live_values(v_done.shows)), false);
+  v_crosses := v_at.id is not null
+    and v_at.shows -> 'layer' is distinct from v_done.shows -> 'layer';
+  v_waited := coalesce(p_was in (v_at.shows ->> 'backoff', v_at.shows ->> 'queued'), false);
+  -- What is left of the stage that is done, from layer to layer, what comes first of the stage that
+  -- the value is of, and the value.
+  v_values := array[
+    case when v_after and p_was = v_done.shows ->> 'backoff' then v_done.shows ->> 'queued' end,
+    case when v_after and p_was in (v_done.shows ->> 'backoff', v_done.shows ->> 'queued')
+      then v_done.shows ->> 'started' end,
+    case when v_after then coalesce(p_via, v_done.shows ->> 'completed') end,
+    case when v_after and v_crosses then v_done.shows ->> 'leave' end,
+    case when v_crosses and p_phase <> 'dropped' and (v_after or p_was is null)
+      then v_at.shows ->> 'enter' end,
+    case when p_phase in ('started', 'completed', 'failed', 'backoff')
+      and (not v_within or p_was = v_at.shows ->> 'backoff')
+      then coalesce(v_at.shows ->> 'queued', v_at.shows ->> 'asked') end,
+    case when p_phase in ('completed', 'failed', 'backoff') and (not v_within or v_waited)
+      then v_at.shows ->> 'started' end,
+    p_value];
+  v_actors := array['system:auto', v_done.agent, case when not v_done.asks then v_done.agent end,
+    'system:auto', 'system:auto', 'system:auto', v_at.agent,
+    case
+      when p_phase = 'completed' and v_at.asks or p_phase = 'discarded' then null
+      when p_phase in ('started', 'completed') then v_at.agent
+      else 'system:auto'
+    end];
+  steps := '{}';
+  actors := '{}';
+  for v_place in 1 .. 8 loop
+    if v_values[v_place] <> v_last or v_last is null and v_values[v_place] is not null then
+      v_last := v_values[v_place];
+      steps := steps || v_last;
+      actors := actors || v_actors[v_place];
+    end if;
+  end loop;
+end
 $$;

@@ -1,6 +1,6 @@
 import { type HandlerContext, PermanentError, RetriableError } from '../_millrace/mod.ts';
 import { oneAtATime } from '../_services/one-at-a-time.ts';
-import { fetchWebFile } from '../_services/web-file.ts';
+import { fetchWebFile, type WebFile } from '../_services/web-file.ts';
 import { webAddress } from './clean-url.ts';
 import type { Bitmap } from './pictures/bitmap.ts';
 import { drawCard } from './pictures/draw-card.ts';
@@ -19,7 +19,7 @@ export interface Thumbnail {
 }
 
 /**
- * Makes a thumbnail of the page's image, or a card with the title where there is none that can be used. One at a time. What may
+ * Makes a thumbnail of the page's image, or a card with the title where there is none that can be used. What may
  * pass by itself, such as a site that is busy, is worth some tries: `isLast` says that a card will do now. Throws a StageError.
  */
 export async function makeThumbnail(
@@ -27,26 +27,38 @@ export async function makeThumbnail(
   context: Pick<HandlerContext, 'env' | 'signal'>,
   isLast: boolean,
 ): Promise<Thumbnail> {
+  const file = await imageOf(image, context, isLast);
   return oneAtATime(context.signal, async () => {
-    const found = await pictureOf(image, context, isLast);
-    const picture = 'unusable' in found ? drawCard(title ?? '') : found;
-    const jpeg = await encodeJpeg(picture);
-    return 'unusable' in found ? { jpeg, from: 'card', reason: found.unusable } : { jpeg, from: 'image', reason: null };
+    const picture = 'unusable' in file ? file : await shrunk(file.bytes);
+    if (!('unusable' in picture)) return { jpeg: await encodeJpeg(picture), from: 'image', reason: null };
+    return { jpeg: await encodeJpeg(drawCard(title ?? '')), from: 'card', reason: picture.unusable };
   });
 }
 
-async function pictureOf(
+interface Unusable {
+  unusable: string;
+}
+
+async function shrunk(bytes: Uint8Array<ArrayBuffer>): Promise<Bitmap | Unusable> {
+  try {
+    return await shrinkPicture(bytes);
+  } catch (error) {
+    if (error instanceof UnusablePicture) return { unusable: error.message };
+    throw error;
+  }
+}
+
+async function imageOf(
   image: string | null,
   { env, signal }: Pick<HandlerContext, 'env' | 'signal'>,
   isLast: boolean,
-): Promise<Bitmap | { unusable: string }> {
+): Promise<WebFile | Unusable> {
   const url = webAddress(image ?? '');
   if (url === null) return { unusable: image ? 'image_url is no web address' : 'the page has no image' };
   const allowed = allowedHosts(env);
   try {
     const accept = 'image/jpeg, image/png;q=0.9';
-    const { bytes } = await fetchWebFile(url, { accept, maxBytes, timeoutMs, signal, allowed, check: checkPicture });
-    return await shrinkPicture(bytes);
+    return await fetchWebFile(url, { accept, maxBytes, timeoutMs, signal, allowed, check: checkPicture });
   } catch (error) {
     const isPassing = error instanceof RetriableError && !isLast;
     const isKnown =

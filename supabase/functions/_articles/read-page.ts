@@ -55,5 +55,6 @@ function articleLine(text: string | null | undefined): string | null {
 
 function momentOf(text: string | null | undefined): string | null {
   const moment = new Date(text ?? '');
-  return Number.isNaN(moment.getTime()) ? null : moment.toISOString();
+  const year = moment.getUTCFullYear();
+  return Number.isNaN(year) || year < 1 || year > 9999 ? null : moment.toISOString();
 }

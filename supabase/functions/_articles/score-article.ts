@@ -22,7 +22,7 @@ export const scoreSettings = z.object({
 });
 
 /** Likeness is low between a long text and a short one, and a judgement is not. */
-const usualThreshold = { embeddings: 0.15, model: 0.5 };
+const usualThreshold = { embeddings: 0.25, model: 0.5 };
 const mostRead = 12_000;
 
 /** What of an article is scored. */

@@ -1,10 +1,13 @@
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
-import { type Env, errorFromStatus, httpUrl, messageOf, RetriableError, readSettings } from '../_millrace/mod.ts';
+import { type Env, errorFromStatus, messageOf, RetriableError, readSettings } from '../_millrace/mod.ts';
 
 /** Where the site hears of publications. */
 export const siteHookSettings = z.object({
-  SITE_HOOK_URL: httpUrl.optional().describe('set the URL that the site is told of publications at, or remove it'),
+  SITE_HOOK_URL: z
+    .url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' })
+    .optional()
+    .describe('set the URL that the site is told of publications at, or remove it'),
 });
 
 const signingSettings = z.object({

@@ -1,58 +1,161 @@
 import { definePipeline } from '../_millrace/mod.ts';
+import { closed, drawn, moves, unreachableBy, values } from './articles-codes.ts';
 import { completion, modelWork, ownWork } from './stage-defaults.ts';
 
+/** The order of enrichment: any will do, since each stage reads the row and none the others' results. */
+const order = ['summarize', 'tag', 'thumbnail'] as const;
+
+const before = (stage: (typeof order)[number]) => [order[order.indexOf(stage) - 1] ?? ('score' as const)];
 const enrichment = { ...modelWork, batchSize: 5 };
+const year = 365 * 24 * 3600;
+
+/** What a ready, a working and a finished step show. */
+const step = (ready: number) => ({ queued: ready, started: ready + 1, completed: ready + 2 });
+
+const verdict = (...verdicts: string[]) => ({
+  schema: {
+    type: 'object' as const,
+    properties: { verdict: { enum: verdicts }, note: { type: 'string' as const } },
+    required: ['verdict'],
+  },
+  deadlineSeconds: year,
+});
 
 /** From an address to a publication, by way of a curator. After a change run `npm run pipelines:sync`. */
 export const articles = definePipeline({
   name: 'articles',
-  entity: { table: 'public.ingestion_queue', key: 'id', projection: 'none' },
+  entity: {
+    table: 'public.ingestion_queue',
+    key: 'id',
+    projection: 'status',
+    startableBy: ['authenticated'],
+    status: {
+      column: 'status_code',
+      values,
+      layers: {
+        discovery: { stages: ['fetch', 'score'], enter: 100 },
+        enrichment: { stages: [...order], enter: 200, leave: 240 },
+      },
+      failed: 500,
+      ends: { duplicate: 520, irrelevant: 530, rejected: 540 },
+      shared: [320, 330, 410],
+      closed,
+      moves,
+      // A new article whose URL or text is known.
+      entries: [520],
+      drawn,
+      lookup: 'public.status_lookup',
+      history: {
+        table: 'public.status_history',
+        key: 'queue_id',
+        since: 'status_changed_at',
+        changes: 'status_changes',
+      },
+    },
+  },
   stages: {
     fetch: {
       ...ownWork,
       kind: 'external',
       function: 'articles-fetch',
-      batchSize: 10,
+      batchSize: 5,
       maxWorkers: 2,
+      // PDFs of one batch are read one after the other.
+      leaseSeconds: 90,
+      timeoutSeconds: 60,
       apply: 'public.articles_apply_fetch',
       completion,
       // What one scraper has in work and next in line; more would only wait there.
       limits: { maxInFlight: 50 },
+      given: '$.entity.content != null || $.entity.summary != null',
+      ends: { duplicate: '$.entity.duplicate_of != null' },
+      shows: { ...step(110), failed: unreachableBy },
     },
     score: {
       ...enrichment,
       function: 'articles-score',
       needs: ['fetch'],
       apply: 'public.articles_apply_score',
+      // Whoever enters an article by hand has decided that it is relevant.
+      when: '$.entity.entered_as != "manual"',
+      // One that brings a summary along is relevant to whoever wrote it.
+      given: '$.entity.summary != null',
+      ends: { irrelevant: '$.result.relevant == false' },
+      shows: step(120),
     },
     summarize: {
       ...enrichment,
       function: 'articles-summarize',
-      needs: ['score'],
+      needs: before('summarize'),
       apply: 'public.articles_apply_summarize',
+      given: '$.entity.summary != null',
+      shows: step(210),
     },
-    tag: { ...enrichment, function: 'articles-tag', needs: ['summarize'], apply: 'public.articles_apply_tag' },
+    tag: {
+      ...enrichment,
+      function: 'articles-tag',
+      needs: before('tag'),
+      apply: 'public.articles_apply_tag',
+      given: '$.entity.tags != null',
+      shows: step(220),
+    },
     // An image takes most of what a function has of CPU and memory, which workers share that are in one isolate.
     thumbnail: {
       ...ownWork,
       maxWorkers: 2,
       function: 'articles-thumbnail',
-      needs: ['tag'],
+      needs: before('thumbnail'),
       apply: 'public.articles_apply_thumbnail',
+      given: '$.entity.thumbnail_url != null',
+      shows: step(230),
+    },
+    review: {
+      kind: 'manual',
+      needs: order.slice(-1),
+      decision: verdict('approve', 'reject'),
+      slaSeconds: 3 * 24 * 3600,
+      ends: { rejected: '$.result.decision.verdict == "reject"' },
+      shows: {
+        asked: 300,
+        steps: [310, 320],
+        stepMoves: [
+          [300, 310],
+          [310, 320],
+          [310, 300],
+          [320, 310],
+        ],
+        answers: {
+          330: { from: [310, 320], decision: { verdict: 'approve' } },
+          540: { from: [310, 320], decision: { verdict: 'reject' } },
+        },
+      },
     },
     publish: {
       ...ownWork,
       batchSize: 10,
       function: 'articles-publish',
-      needs: ['thumbnail'],
+      needs: ['review'],
       apply: 'public.articles_apply_publish',
+      shows: { queued: 330, started: 330, completed: 400 },
+    },
+    revise: {
+      kind: 'manual',
+      onDemand: true,
+      needs: ['publish'],
+      decision: verdict('save'),
+      shows: {
+        asked: 320,
+        answers: { 410: { from: [320], decision: { verdict: 'save' } } },
+        discard: true,
+      },
     },
     republish: {
       ...ownWork,
       batchSize: 10,
       function: 'articles-republish',
-      needs: ['publish'],
+      needs: ['revise'],
       apply: 'public.articles_apply_publish',
+      shows: { queued: 410, started: 410, completed: 410 },
     },
   },
 });

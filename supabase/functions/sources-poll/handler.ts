@@ -10,7 +10,7 @@ import { pollResult } from '../_pipelines/sources-results.ts';
 import { systemResolve } from '../_services/public-hosts.ts';
 
 /** What one poll may do within a worker's limits; what is more waits for the next. */
-const limits = { entries: 5_000, documents: 20, ms: 20_000 };
+const limits = { entries: 10_000, bytes: 900_000, documents: 20, ms: 20_000 };
 const timeoutMs = 20_000;
 /** What may pass by itself is tried so often at once, before the source waits for its next poll. */
 const tries = 3;

@@ -8,6 +8,8 @@ export const feedPaths = ['/feed.xml', '/atom.xml', '/rdf.xml', '/sitemap.xml'];
 /** Articles that can be read under a second address: one says so, the other does not. */
 export const printed = { slug: 'balcony-beans', path: '/print/balcony-beans' };
 export const copied = { slug: 'repair-cafe-hundred', path: '/partner/repair-cafe-hundred' };
+/** An article that no feed names. */
+export const unlisted = 'clothes-swap-mending';
 export const report = { path: '/reports/gardens-in-figures.pdf', title: 'Gardens in figures', date: '2026-08-05' };
 const gone = { path: '/2026/gone', title: 'An article that is gone', date: '2026-05-01' };
 const withdrawn = { path: '/2026/withdrawn', title: 'An article that was withdrawn', date: '2026-05-02' };
@@ -21,7 +23,8 @@ export interface SiteFeed {
 
 /** The site's feeds and sitemaps by their paths. Several name the same articles, as on real sites. */
 export function siteFeeds(articles: NewsArticle[]): Record<string, SiteFeed> {
-  const of = (section: NewsArticle['section']) => articles.filter((article) => article.section === section);
+  const listed = articles.filter(({ slug }) => slug !== unlisted);
+  const of = (section: NewsArticle['section']) => listed.filter((article) => article.section === section);
   const gardens = of('gardens').map((article) => feedItem(article));
   // Some links lead over a counter of clicks.
   const repair = of('repair').map((article, at) => feedItem(article, at % 3 === 0 ? `/go/${article.slug}` : undefined));

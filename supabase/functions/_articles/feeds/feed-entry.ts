@@ -1,3 +1,5 @@
+import { storableText } from '../../_millrace/mod.ts';
+
 /** What an address turned out to be. */
 export type FeedKind = 'rss' | 'rdf' | 'atom' | 'sitemap' | 'sitemap_index';
 
@@ -13,6 +15,7 @@ export interface FeedEntry {
 }
 
 const longestUrl = 2048;
+const longestTitle = 500;
 const earliest = Date.UTC(1970, 0);
 const latest = Date.UTC(2100, 0);
 
@@ -34,7 +37,7 @@ export function entryOf(texts: ItemTexts, base: string): Omit<FeedEntry, 'end'> 
     texts['news:publication_date'] ??
     texts.updated ??
     texts.lastmod;
-  return { url, title: title || null, at: isoDate(date) };
+  return { url, title: storableText(title.slice(0, longestTitle)) || null, at: isoDate(date) };
 }
 
 function absoluteUrl(link: string, base: string): string | null {

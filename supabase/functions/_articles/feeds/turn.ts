@@ -8,6 +8,9 @@ import { type ReadFeed, readFeed } from './read-feed.ts';
 
 /** So many addresses are looked up at once. */
 const atOnce = 1000;
+/** Of an article in a poll's result: its date and its fields' names, and what a code unit has at most. */
+const besideText = 100;
+const bytesPerUnit = 3;
 /** What a site is left alone for that does not say how long, in milliseconds. */
 const rest = 60_000;
 
@@ -17,6 +20,8 @@ export interface PollLimits {
   newUrls: number;
   /** How many entries it looks at, new or not. */
   entries: number;
+  /** How many bytes what it takes may have, at least: a stage's result is bounded. */
+  bytes: number;
   /** How many feeds and sitemaps it fetches. */
   documents: number;
   /** After so long it begins no other. */
@@ -50,6 +55,7 @@ export class Turn {
   readonly #since: string | null;
   readonly #poller: Poller;
   #entries = 0;
+  #bytes = 0;
   /** Why the site is left alone. */
   #asked: Problem | null = null;
 
@@ -70,7 +76,7 @@ export class Turn {
     const pass = this.#pass;
     const started = now().getTime();
     for (let fetched = 0; pass.next < pass.documents.length && this.waitMs === null; fetched++) {
-      if (fetched >= limits.documents || this.#entries >= limits.entries || this.urls.length >= limits.newUrls) break;
+      if (fetched >= limits.documents || this.#entries >= limits.entries || this.#isFull()) break;
       if (fetched > 0 && now().getTime() - started > limits.ms) break;
       const isFirst = pass.next === 0;
       try {
@@ -140,14 +146,20 @@ export class Turn {
       for (const { url, title, published_at, end } of found) {
         // Taken off, so that what a feed names twice is taken once.
         if (url !== null && fresh.has(url)) {
-          if (this.urls.length >= this.#poller.limits.newUrls) return;
+          if (this.#isFull()) return;
           fresh.delete(url);
           this.urls.push({ url, title, published_at });
+          this.#bytes += besideText + url.length + bytesPerUnit * (title?.length ?? 0);
         }
         pass.at = end;
       }
     }
     if (whole) nextDocument(pass);
+  }
+
+  #isFull(): boolean {
+    const { newUrls, bytes } = this.#poller.limits;
+    return this.urls.length >= newUrls || this.#bytes >= bytes;
   }
 }
 

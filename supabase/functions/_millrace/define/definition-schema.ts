@@ -390,6 +390,8 @@ const status = z
     closed: z.array(value).default([]),
     /** What people may write beyond what follows from the stages. */
     moves: z.array(pair).default([]),
+    /** Values at which a new row may enter without a run, beside those that begin one: a copy of another, say. */
+    entries: z.array(value).default([]),
     /** Chains of values that a diagram draws. */
     drawn: z.array(z.array(value).min(2)).default([]),
     lookup: table.optional(),

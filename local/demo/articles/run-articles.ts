@@ -1,0 +1,124 @@
+// The demo of the articles pipelines, on a stack of its own.
+import process from 'node:process';
+import type pg from 'pg';
+import pc from 'picocolors';
+import { readSettings } from '../../platform/settings.ts';
+import { allowHosts } from '../leads/leads.ts';
+import { heading, onAStack, print } from '../on-a-stack.ts';
+import { startNews } from '../samples/news/server.ts';
+import { type DemoSettings, demoSettings } from '../settings.ts';
+import {
+  type DemoSource,
+  insertManual,
+  insertSources,
+  insertTopics,
+  manualEntries,
+  sampleSources,
+  sourcesFor,
+} from './article-seeds.ts';
+import { editPublished } from './edit-published.ts';
+import { articleSteps } from './next-steps-articles.ts';
+import { printEnded, printHistory, printPublications, printSources } from './report-articles.ts';
+import { askVerdicts, carryOut, codesOf, readWaiting, statedVerdicts } from './review-articles.ts';
+import { watchArticles } from './watch-articles.ts';
+
+/** Who acts in the demo, as the history has it. */
+const actor = 'user:demo';
+/** Of each source that the user names so many articles are taken. */
+const fewArticles = 20;
+
+/** Runs the articles pipelines from feeds to publications. Resolves to the exit code. */
+export async function runArticles(
+  { keep, urls }: { keep: boolean; urls: URL[] },
+  ending: AbortSignal,
+): Promise<number> {
+  const news = await startNews();
+  const settings = withHosts(demoSettings(readSettings(), 'articles'), urls, news.url);
+  const title = 'Millrace: from feeds to reviewed and published articles, on Supabase without Docker';
+  try {
+    return await onAStack({ title, settings, keep, ending }, async (stack, client) => {
+      await client.query(`select set_config('millrace.actor', $1, false)`, [actor]);
+      const sources = urls.length > 0 ? sourcesFor(urls) : sampleSources(news.url);
+      await enter(client, sources, urls.length > 0 ? null : news.url);
+      const watch = () => watchArticles({ client, limitMs: settings.limitMs, signal: ending, out: process.stdout });
+      const rested = await watch();
+      if (ending.aborted) return undefined;
+
+      heading('3. The sources');
+      const failing = await printSources(client, sources, print);
+      heading('4. What ended before a review');
+      await printEnded(client, print);
+      heading('5. The review');
+      const decided = await review(client, ending);
+      const publishedAll = await watch();
+      if (ending.aborted) return undefined;
+
+      heading('6. The publications');
+      const published = await printPublications(client, print);
+      const edited = await editPublished(client, actor, print);
+      await watch();
+      if (edited) {
+        heading('8. Its history');
+        await printHistory(client, edited, print);
+      }
+      return {
+        subject: { name: 'Runs', count: ({ runs, finished }) => `${runs}, ${finished} completed`, last: 'code' },
+        failed: !rested || !publishedAll || failing > 0 || published < decided,
+        complaint: rested && publishedAll ? undefined : 'Nothing has moved for some minutes: it was given up.',
+        nextSteps: articleSteps(news.url, `${stack.apiUrl}/review/`),
+      };
+    });
+  } finally {
+    await news.stop();
+  }
+}
+
+/** The settings with which the functions and the scraper may read the sources, though they are on this machine. */
+function withHosts(settings: DemoSettings, urls: URL[], site: string): DemoSettings {
+  const { env } = settings;
+  const reachable = [site, ...urls.map(({ href }) => href)];
+  for (const name of ['SCRAPER_ALLOW_HOSTS', 'FEED_ALLOW_HOSTS']) env[name] = allowHosts(reachable, env[name]);
+  if (urls.length > 0) {
+    // The sample topics say nothing of what the user reads.
+    Object.assign(env, { ARTICLES_SCORE_THRESHOLD: '0', SOURCE_NEW_URLS: String(fewArticles) });
+    settings.modelNote.push(`Of each source at most ${fewArticles} articles are taken, whatever they are about.`);
+  }
+  return settings;
+}
+
+/** Enters sources, and on the sample site what people enter by hand. */
+async function enter(client: pg.Client, sources: DemoSource[], site: string | null): Promise<void> {
+  heading(`2. ${sources.length} ${sources.length === 1 ? 'source' : 'sources'}, and articles entered by hand`);
+  await insertTopics(client);
+  await insertSources(client, sources);
+  print(`  ${pc.cyan('insert into source (name, address) values …;')}  ${pc.dim('each is due at once')}`);
+  if (site === null) {
+    // One poll is enough of what may be a large site.
+    await client.query(`update public.source set every = '31 days'`);
+  } else {
+    for (const { says, code } of await insertManual(client, manualEntries(site))) {
+      print(`  ${pc.cyan('insert into ingestion_queue …;')}  ${pc.dim(`${says}: begins at`)} ${code}`);
+    }
+  }
+  await client.query('select millrace.sweep()');
+  print('');
+}
+
+/** Has the waiting articles decided. Resolves to how many were approved. */
+async function review(client: pg.Client, ending: AbortSignal): Promise<number> {
+  const waiting = await readWaiting(client);
+  const isPerson = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const verdicts = isPerson ? await askVerdicts(waiting, ending, print) : statedVerdicts(waiting);
+  if (!isPerson)
+    print('  Nobody is at a terminal, so the demo decides: it edits the first title and rejects the last.');
+  let approved = 0;
+  for (const [at, verdict] of verdicts.entries()) {
+    const article = waiting[at];
+    if (!article) continue;
+    await carryOut(client, article.id, verdict);
+    if (verdict.kind === 'approve' || verdict.kind === 'edit') approved++;
+    print(`  ${codesOf(verdict).padEnd(17)} ${article.title}`);
+  }
+  print('');
+  return approved;
+}
