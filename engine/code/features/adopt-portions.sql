@@ -74,10 +74,12 @@ begin
       order by e.%1$I
       limit $3
       for no key update skip locked
+    ), landing as materialized (
+      select l.value, l.lands, l.stage_id from millrace.landings($4) l
     )
     select t.key, t.old_value, t.value, l.lands, l.stage_id
     from taken t
-    left join millrace.landings($4) l on l.value = t.value$q$,
+    left join landing l on l.value = t.value$q$,
     p_pipeline.entity_key, p_adoption.old_column, p_call, p_pipeline.entity_table,
     p_pipeline.status ->> 'column',
     case
