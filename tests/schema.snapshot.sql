@@ -1558,8 +1558,8 @@ function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb)
 function millrace.check_status(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b940ae0d0fb5a771e168a6f3cc4fe50a
 function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3d89e2026b8a2cf3f65ec6047ffb2916
 function millrace.check_status_columns(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body aa710c5483d67ff17cf66cc61231e5ee
-function millrace.check_status_names(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 9fb6e5cbfc382903048ab017ef63c0e7
-function millrace.check_status_tables(p_status jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0ea34254c6d573ac6c9609920de64cd3
+function millrace.check_status_names(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 702e33fbbb27d22fb288b46717d2771d
+function millrace.check_status_tables(p_status jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c98bb071057be2a0829cd192b092ce7e
 function millrace.check_status_values(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2a73a2a8554fc72ecef31b6f0bd472a6
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 816c3b09d3e04247cc29de0c6edfe9f8
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3b86ccb7e62a0585a619badc1ccd76c4
@@ -1604,7 +1604,7 @@ function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, 
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint) language plpgsql stable set search_path=pg_catalog, pg_temp body 622580cbe6abf37863f23fc3b807e4c7
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b146381e8e672f3a01862f3dee8e131
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body c2470455737b1d00105ffada40d2dbeb
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 5bcaa7ca45fc41b365405825c41c144f
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 051c40becded623c258c443a131317ca
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
@@ -1695,7 +1695,7 @@ function millrace.has_ready_work(p_stage_id integer) returns boolean language pl
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ceb0f7610e3cfb782ff2b8e996a7b97d
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.history_faults(p_pipeline millrace.pipelines) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 543d6660ca9c16828d6890017f8ab0e1
-function millrace.history_of_written(p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 40a0b3923ee23bf4460afa724f966fb7
+function millrace.history_of_written(p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ff660623985c5c751363301957d409fe
 function millrace.hold_back(p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93bb02ba3ea75809b848f8256e2e3bad
 function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d35cf39f594c6785c874621ba4ca339c
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
@@ -1763,8 +1763,8 @@ function millrace.metadata_of(p_run bigint) returns jsonb language sql stable se
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
 function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
 function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
-function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1b443869d00ddd2495a07a133bf73b8d
-function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body b8d30cf874fb5530e131f42a8416eee7
+function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 746d4f224191ff016f79a7baa6dd6844
+function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afd70b072e3acbe833aa4eeddfbc4cba
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
@@ -2075,7 +2075,7 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to authenticated
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 4cf0f65db881bfac97b44fcc53306b53
-function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 435f891832596709dea228db74e8370b
+function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7371c5d1e72dfddf38d539ddf731ec42
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated

@@ -17454,7 +17454,7 @@ begin
     order by n.%3$I;$f$,
       to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
       p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce(format('n.%I', v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
     || case when v_changes is null then '' else format($f$
     v_told := array(
       select n.%5$I::text
@@ -18124,12 +18124,11 @@ as $$
   join millrace.pipelines p on p.id = v.pipeline_id
   cross join lateral unnest(millrace.live_values(s.shows)) w
   union
-  select w, d, 'skip'
-  from stage s
-  join stage b on b.place < s.place
-  cross join lateral unnest(millrace.live_values(s.shows)) w
-  cross join lateral unnest(millrace.done_values(b.shows, b.manual)) d
-  where w <> d
+  select k.value, d, 'skip'
+  from known k
+  cross join stage s
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where k.value <> d
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there; what

@@ -8,7 +8,10 @@ let review: ReviewStack;
 beforeAll(async () => {
   review = await ReviewStack.start();
 });
-afterEach(() => review.closeWindows());
+afterEach(async () => {
+  await review.closeWindows();
+  await review.expectSound();
+});
 afterAll(() => review?.stop());
 
 const heading = (page: Page) => page.getByRole('article').getByRole('heading', { level: 2 });
@@ -220,6 +223,22 @@ test('a published article is edited while the site keeps its text, discarded, ed
   )[0] as { field_changes: unknown };
   expect(field_changes).toEqual({ tags: { old: ['wool', 'looms'], new: ['silk', 'yarn'] } });
   await shoot(page, 'history');
+
+  // The site has the new text now: an edit that is discarded takes that one back.
+  await review.publish(id, 'republish');
+  await press(page, 'Edit');
+  await page.getByLabel('Title').fill('A draft');
+  await press(page, 'Save');
+  await told(page, 'Saved.');
+  await press(page, 'Discard the edit');
+  await expect.poll(() => code(page)).toBe('410 updated');
+  await review.publish(id, 'republish');
+  expect(await review.rows('select title, tags from public.publication where queue_id = $1', [id])).toEqual([
+    { title: 'News of silk', tags: ['silk', 'yarn'] },
+  ]);
+  expect(
+    await review.value('select count(*)::int from public.publication_edit_history where queue_id = $1', [id]),
+  ).toBe(1);
 });
 
 test('another user sees the articles that they have added, and nothing to decide', async () => {

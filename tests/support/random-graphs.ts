@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 
 export interface Graph {
-  projection: 'columns' | 'none';
+  projection: 'columns' | 'status' | 'none';
   flow: StageDefinition[];
   parts: StageDefinition[];
   sub: StageDefinition[];

@@ -297,6 +297,7 @@ export class Player {
     };
     switch (what) {
       case 'queue':
+        if (this.#graph.projection === 'status') return this.#writeValue(onRow);
         if (this.#graph.projection === 'none') {
           return onRow(`select millrace.start('${pipeline}', $1, '${stage}', p_restart => true)`);
         }
@@ -333,6 +334,17 @@ export class Player {
       default:
         return onRun(`millrace.${what}(?, '${stage}')`);
     }
+  }
+
+  /** Somebody writes a value, mostly one that may follow. */
+  async #writeValue(onRow: (statement: string) => Promise<unknown>): Promise<unknown> {
+    const value = `(select v.value from millrace.status_values v where v.pipeline_id = p.id order by v.sort_order offset ${this.#draw(30)} limit 1)`;
+    const next = `(select m.to_value from millrace.version_moves m where m.version_id = p.current_version_id and m.by = 'person'
+      and m.from_value is not distinct from i.code::text order by m.to_value, m.means offset ${this.#draw(4)} limit 1)`;
+    const chosen = this.#draw(4) === 0 ? value : next;
+    return onRow(
+      `update public.items i set code = ${chosen}::smallint from millrace.pipelines p where p.name = 'flow' and i.id = $1`,
+    );
   }
 
   /** Somebody turns the flag of the cut-over, where there is one. */

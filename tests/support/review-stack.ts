@@ -104,13 +104,13 @@ export class ReviewStack extends ProjectStack {
     return steps.slice(1).map((step) => step.to_status);
   }
 
-  /** Does the work of the stage publish. */
-  async publish(id: string): Promise<void> {
+  /** Does the work of the stage publish, or of republish. */
+  async publish(id: string, stage = 'publish'): Promise<void> {
     await this.rows(
-      `select millrace.complete_stage(r.id, 'publish', to_jsonb(q) || jsonb_build_object('slug', q.id, 'notify', false))
+      `select millrace.complete_stage(r.id, $2, to_jsonb(q) || jsonb_build_object('slug', q.id, 'notify', false))
        from millrace.runs r join public.ingestion_queue q on q.id::text = r.entity_id
        where q.id = $1 and r.status = 'running'`,
-      [id],
+      [id, stage],
     );
   }
 }

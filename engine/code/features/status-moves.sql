@@ -170,12 +170,15 @@ as $$
   join millrace.pipelines p on p.id = v.pipeline_id
   cross join lateral unnest(millrace.live_values(s.shows)) w
   union
-  select w, d, 'skip'
-  from stage s
-  join stage b on b.place < s.place
-  cross join lateral unnest(millrace.live_values(s.shows)) w
-  cross join lateral unnest(millrace.done_values(b.shows, b.manual)) d
-  where w <> d
+  select k.value, d, 'skip'
+  from known k
+  cross join stage s
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where k.value <> d
+    and not exists (
+      select
+      from stage b
+      where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there; what

@@ -1,0 +1,44 @@
+// Random chains in one status column and random histories against the real database: after each step every row shows where
+// its run stands, and its history is a chain of legal moves that ends there. STATUS_SEED=… STATUS_PATH=… plays a case again.
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { test } from '../support/engine.ts';
+import { chains, defineChain } from '../support/random-chains.ts';
+import { expectOver, finishAll } from '../support/random-ending.ts';
+import { histories, Player } from '../support/random-history.ts';
+
+const numRuns = Number(process.env.SOAK_CHAINS ?? 5);
+const seed = process.env.STATUS_SEED ? Number(process.env.STATUS_SEED) : Date.now() % 1_000_000_000;
+const timeLimit = Math.max(90_000, numRuns * 10_000);
+
+test(
+  'whatever the chain and whatever happens, every row shows where its run stands, by legal moves alone',
+  async ({ engine }) => {
+    const property = fc.asyncProperty(fc.tuple(chains, histories(60)), async ([chain, steps]) => {
+      await defineChain(engine, chain);
+      const player = await Player.of(engine, chain.graph);
+      await engine.sql.query(`select millrace.start('flow', id::text) from public.items`);
+      try {
+        for (const [place, step] of steps.entries()) {
+          await player.play(step);
+          expect({
+            after: `step ${place}: ${step.what}`,
+            broken: await engine.rows('select * from millrace.check_invariants()'),
+          }).toMatchObject({ broken: [] });
+        }
+      } finally {
+        await player.end();
+      }
+      await finishAll(engine);
+      await expectOver(engine, player.accepted);
+    });
+    await fc.assert(property, {
+      numRuns,
+      seed,
+      path: process.env.STATUS_PATH,
+      endOnFailure: !process.env.STATUS_SHRINK,
+      interruptAfterTimeLimit: timeLimit - 20_000,
+    });
+  },
+  timeLimit,
+);
