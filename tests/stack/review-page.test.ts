@@ -105,6 +105,8 @@ test('what is written in a title is shown as text, never as a part of the page',
   await open(page, title);
   expect(await page.locator('#summary').textContent()).toBe('<script>document.title = 2</script>');
   expect(await page.locator('main b, main script').count()).toBe(0);
+  const image = page.getByRole('img', { name: 'Thumbnail of' });
+  await expect.poll(() => image.evaluate((element) => (element as HTMLImageElement).naturalWidth)).toBe(1);
   expect(await page.title()).toContain(title);
 });
 
