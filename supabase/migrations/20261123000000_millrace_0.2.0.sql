@@ -334,12 +334,39 @@ comment on table millrace.due_progress is
   'How far the sweep has looked for rows that are due: once at each as it becomes due, and round '
   'and round at those that were passed over. Whoever starts due runs of a pipeline holds its row.';
 
+create table millrace.adoptions (
+  pipeline_id int constraint adoptions_pkey primary key
+    constraint adoptions_pipeline_fkey references millrace.pipelines on delete cascade,
+  old_column text not null,
+  value_function text not null,
+  otherwise text,
+  last_key text,
+  adopted bigint not null default 0,
+  began_at timestamptz not null default millrace.now(),
+  ended_at timestamptz
+);
+comment on table millrace.adoptions is
+  'How far rows that were there before a pipeline have been given values of its status column. '
+  'last_key: up to which key; ended_at: all have one.';
+
+create table millrace.adopted_values (
+  pipeline_id int not null
+    constraint adopted_values_pipeline_fkey references millrace.pipelines on delete cascade,
+  old_value text not null,
+  value text not null,
+  rows bigint not null,
+  constraint adopted_values_pkey primary key (pipeline_id, old_value, value)
+);
+comment on table millrace.adopted_values is
+  'What the values of an old status column mean, by the rows that had them when they were adopted. '
+  'The old column follows by it.';
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
-      'millrace.enqueue_stage(int8[], int4)', 'millrace.start_over(int8[], int4)',
-      'millrace.queue_here(int4, int4, text[], text[])',
+      'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
+      'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.begin_stage(int4, int8[])',
       'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
       'millrace.queue_one_way(int4, int4, int4, text[], text[])'
@@ -5620,9 +5647,10 @@ end
 $$;
 
 -- Makes new runs of the current version for entities that the caller holds and that have no live
--- run, with the results of earlier stages copied. Returns the runs.
+-- run, with the results of earlier stages copied. p_done_before: a row without any run has been
+-- through the stages before this one all the same. Returns the runs.
 create or replace function millrace.new_runs(
-  p_pipeline_id int, p_entity_ids text[], p_stage_id int
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before boolean default false
 ) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -5658,6 +5686,9 @@ begin
   end if;
   if v_pipeline.has_given then
     perform millrace.note_given(p_pipeline_id, v_runs);
+  end if;
+  if p_done_before then
+    perform millrace.note_done_before(v_runs, p_stage_id);
   end if;
   perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id
@@ -6510,7 +6541,7 @@ $$;
 -- the stage, which overrules what it says of when it begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true
+  p_by_name boolean default true, p_done_before boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6543,7 +6574,7 @@ begin
       from unnest(p_entity_ids) e
       where e not in (select l from unnest(v_live.entity_ids) l));
   end if;
-  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id, p_done_before);
   if cardinality(v_live.runs) > 0 then
     v_wake := millrace.start_over(v_live.runs, p_stage_id, p_by_name);
     p_dirty_ids := array(
@@ -6572,7 +6603,7 @@ $$;
 -- goes one of the two ways (see cut-over.sql).
 create or replace function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true
+  p_by_name boolean default true, p_done_before boolean default false
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6583,7 +6614,7 @@ declare
 begin
   if cardinality(v_ways) = 1 then
     v_wake := millrace.queue_here(
-      p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);
+      p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name, p_done_before);
   else
     v_wake := millrace.queue_one_way(
       p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);
@@ -8673,6 +8704,728 @@ begin
       using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
   end if;
   return millrace.begin_roots(p_fan_out.child_pipeline_id, v_runs.added);
+end
+$$;
+
+-- Adopting rows: what waits at the gates
+
+-- Locks rows that show a value, that nobody holds and that have no live run, in the order of their
+-- keys.
+create or replace function millrace.lock_waiting(
+  p_pipeline millrace.pipelines, p_value text, p_limit int
+) returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_keys text[];
+begin
+  execute format($q$
+    select array_agg(k.key order by k.place)
+    from (
+      select t.key, row_number() over () as place
+      from (
+        select e.%1$I::text as key
+        from %2$s e
+        where e.%3$I = $1::%4$s
+        order by e.%1$I
+        limit $2
+        for no key update skip locked) t) k$q$,
+    p_pipeline.entity_key, p_pipeline.entity_table, p_pipeline.status ->> 'column',
+    millrace.status_type(p_pipeline))
+  into v_keys
+  using p_value, p_limit;
+  return array(
+    select k.key
+    from unnest(v_keys) with ordinality k(key, place)
+    where not exists (
+      select
+      from millrace.runs r
+      where r.entity_id = k.key
+        and r.pipeline_id = p_pipeline.id
+        and r.status = 'running')
+    order by k.place);
+end
+$$;
+
+create or replace function millrace.begin(p_pipeline text, p_value text, p_limit int)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
+  v_stage_id int := (
+    select s.id
+    from millrace.shown_stages(v_pipeline.current_version_id) s
+    where s.shows ->> 'enter' = p_value
+    order by s.place
+    limit 1);
+  v_keys text[];
+begin
+  if v_stage_id is null then
+    raise exception 'p_value is %, at which no layer of pipeline % is entered',
+      coalesce(p_value, 'null'), p_pipeline
+      using errcode = 'MR002', hint = coalesce((
+        select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
+        from millrace.shown_stages(v_pipeline.current_version_id) s), 'It has no layers.');
+  elsif p_limit is null or p_limit not between 1 and 100000 then
+    raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'It is how many rows begin now.';
+  end if;
+  v_keys := millrace.lock_waiting(v_pipeline, p_value, p_limit);
+  if cardinality(v_keys) > 0 then
+    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
+      p_by_name => false, p_done_before => true);
+    perform millrace.show_status(v_pipeline.id, v_keys);
+  end if;
+  return cardinality(v_keys);
+end
+$$;
+
+-- Adopting rows: the old column follows until it is dropped
+--
+-- Whoever still reads the old status reads there what the new one comes to, and whoever still
+-- writes it writes the new one. The trigger depends on both columns, so that dropping the old one,
+-- with cascade, drops the trigger too.
+
+-- Says whether an old value means a value of the pipeline, by the rows that were adopted so.
+create or replace function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.adopted_values v
+    where v.pipeline_id = p_pipeline_id
+      and v.old_value = p_old
+      and v.value = p_value);
+end
+$$;
+
+-- Says what the old column shows for a value: the old value that means it, else the one that means
+-- the nearest value before it, failures and endings by themselves, else the first there is. Of
+-- several it is what most rows had.
+create or replace function millrace.old_value_of(p_pipeline_id int, p_value text) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select v.old_value
+    from millrace.adopted_values v
+    join millrace.status_values o on o.pipeline_id = v.pipeline_id and o.value = v.value
+    join millrace.status_values n on n.pipeline_id = v.pipeline_id and n.value = p_value
+    where v.pipeline_id = p_pipeline_id
+      and v.old_value <> ''
+    order by o.is_terminal = n.is_terminal desc, o.sort_order <= n.sort_order desc,
+      abs(o.sort_order - n.sort_order), v.rows desc, v.old_value
+    limit 1);
+end
+$$;
+
+-- Says where a row comes to stand that somebody gave an old value, which the function has made a
+-- value of. Raises MR005 where it means none.
+create or replace function millrace.value_meant(p_pipeline_id int, p_old text, p_value text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_value text := coalesce(p_value, (
+    select a.otherwise
+    from millrace.adoptions a
+    where a.pipeline_id = p_pipeline_id));
+  v_lands text := (
+    select l.lands
+    from millrace.landings(p_pipeline_id) l
+    where l.value = v_value);
+  v_adopted record;
+begin
+  if v_lands is null then
+    select a.old_column, a.value_function, p.name, p.status ->> 'column' as status
+    into v_adopted
+    from millrace.adoptions a
+    join millrace.pipelines p on p.id = a.pipeline_id
+    where a.pipeline_id = p_pipeline_id;
+    raise exception '% was set to %, which means no value of pipeline %',
+      v_adopted.old_column, quote_nullable(p_old), v_adopted.name
+      using errcode = 'MR005', hint = format(
+        'Write %s instead, or let %s say what it means.', v_adopted.status,
+        v_adopted.value_function);
+  end if;
+  return v_lands;
+end
+$$;
+
+-- Creates the __adopted function of a pipeline with its trigger. It comes before those that note
+-- since when a value stands, by its name. A row that has not been adopted yet is left to adopt(). A
+-- trigger waits for whoever writes the table, and whoever would write it waits for that: so it is
+-- made soon or not now.
+create or replace function millrace.write_follower(
+  p_pipeline millrace.pipelines, p_old_column text, p_function text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '1s'
+as $write$
+declare
+  v_status text := p_pipeline.status ->> 'column';
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' and new.%2$I is null and new.%3$I is not null
+      or tg_op = 'UPDATE' and new.%2$I is not distinct from old.%2$I
+        and old.%2$I is not null and new.%3$I is distinct from old.%3$I then
+    new.%2$I := millrace.value_meant(%4$s, new.%3$I::text, %5$s::text);
+  elsif new.%2$I is not null and (tg_op = 'INSERT' or new.%2$I is distinct from old.%2$I)
+      and not millrace.old_means(%4$s, new.%3$I::text, new.%2$I::text) then
+    new.%3$I := millrace.old_value_of(%4$s, new.%2$I::text);
+  end if;
+  return new;
+end $$;
+create or replace trigger %6$I before insert or update of %2$I, %3$I on %7$s
+  for each row execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__adopted', v_status, p_old_column, p_pipeline.id,
+    millrace.value_call(p_pipeline, p_old_column, p_function, 'new'),
+    'millrace_' || p_pipeline.name || '_adopted', p_pipeline.entity_table);
+  execute format('revoke all on function millrace.%I() from public',
+    p_pipeline.name || '__adopted');
+exception when lock_not_available then
+  raise exception 'somebody has been writing to table % for over a second',
+    p_pipeline.entity_table
+    using errcode = 'MR004', hint = 'Nothing was written; try again shortly.';
+end
+$write$;
+
+-- Adopting rows: the portions
+
+-- Begins the adoption of a pipeline's rows, or finds the one that is under way. Raises MR004 where
+-- that goes by another column or function, and MR005 where a row has no value: before anything is
+-- written.
+create or replace function millrace.begin_adoption(
+  p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_adoption millrace.adoptions;
+  v_faulty record;
+begin
+  -- One at a time, also the first.
+  perform
+  from millrace.pipelines p
+  where p.id = p_pipeline.id
+  for no key update;
+  select a.* into v_adoption
+  from millrace.adoptions a
+  where a.pipeline_id = p_pipeline.id;
+  if v_adoption.ended_at is null and (v_adoption.old_column, v_adoption.value_function)
+      <> (p_old_column, p_function) then
+    raise exception 'rows of pipeline % are being adopted by % and %', p_pipeline.name,
+      v_adoption.old_column, v_adoption.value_function
+      using errcode = 'MR004', hint = 'Go on by the same, or call adopt() until it returns no row.';
+  elsif v_adoption.pipeline_id is not null
+      and (v_adoption.old_column, v_adoption.value_function) = (p_old_column, p_function) then
+    update millrace.adoptions a
+    set otherwise = p_else
+    where a.pipeline_id = p_pipeline.id
+      and a.otherwise is distinct from p_else;
+    return;
+  end if;
+  delete from millrace.adopted_values v where v.pipeline_id = p_pipeline.id;
+  delete from millrace.adoptions a where a.pipeline_id = p_pipeline.id;
+  insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
+  select p_pipeline.id, coalesce(c.old_value, ''), coalesce(c.lands, ''), sum(c.rows)
+  from millrace.count_unadopted(p_pipeline, p_old_column,
+    millrace.value_call(p_pipeline, p_old_column, p_function, 'e'), p_else) c
+  group by 2, 3;
+  select count(*) as old_values, sum(v.rows) as rows, min(v.old_value) as old_value into v_faulty
+  from millrace.adopted_values v
+  where v.pipeline_id = p_pipeline.id
+    and v.value = '';
+  if v_faulty.old_values > 0 then
+    raise exception '% old values of % rows have no value in pipeline %: %, …',
+      v_faulty.old_values, v_faulty.rows, p_pipeline.name, quote_literal(v_faulty.old_value)
+      using errcode = 'MR005', hint = 'Let the function say one, or name it in p_else; nothing was '
+        'written. The dry run lists them.';
+  end if;
+  insert into millrace.adoptions (pipeline_id, old_column, value_function, otherwise)
+  values (p_pipeline.id, p_old_column, p_function, p_else);
+  perform millrace.write_follower(p_pipeline, p_old_column, p_function);
+end
+$$;
+
+-- Takes the next rows that have no value yet, in the order of their keys: their keys, old values,
+-- values, and where they come to stand. A row that somebody holds is left to the next lap.
+create or replace function millrace.take_unadopted(
+  p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit int
+) returns table (key text, old_value text, value text, lands text, stage_id int)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format($q$
+    with taken as materialized (
+      select e.%1$I::text as key, e.%2$I::text as old_value, coalesce(%3$s::text, $1) as value
+      from %4$s e
+      where e.%5$I is null%6$s
+      order by e.%1$I
+      limit $3
+      for no key update skip locked
+    )
+    select t.key, t.old_value, t.value, l.lands, l.stage_id
+    from taken t
+    left join millrace.landings($4) l on l.value = t.value$q$,
+    p_pipeline.entity_key, p_adoption.old_column, p_call, p_pipeline.entity_table,
+    p_pipeline.status ->> 'column',
+    case
+      when p_adoption.last_key is null then ''
+      else format(' and e.%I > $2::%s', p_pipeline.entity_key, millrace.key_type(p_pipeline))
+    end)
+  using p_adoption.otherwise, p_adoption.last_key, p_limit, p_pipeline.id;
+end
+$$;
+
+-- Writes the values of rows that the caller has taken, and the first rows of their histories.
+create or replace function millrace.write_adopted(
+  p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_said text;
+begin
+  -- Old values that came since the adoption began.
+  insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
+  select distinct p_pipeline.id, t.old, t.value, 0
+  from unnest(p_old, p_lands) t(old, value)
+  where t.old is not null
+  on conflict on constraint adopted_values_pkey do nothing;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+  execute format(
+    'update %1$s e set %2$I = t.value::%3$s%4$s '
+    'from unnest($1, $2) t(key, value) where e.%5$I = t.key::%6$s',
+    p_pipeline.entity_table, p_pipeline.status ->> 'column', millrace.status_type(p_pipeline),
+    coalesce(format(', %I = $3', v_history ->> 'since'), ''), p_pipeline.entity_key,
+    millrace.key_type(p_pipeline))
+  using p_keys, p_lands, millrace.now();
+  v_said := set_config('millrace.projecting', v_outer, true);
+  if v_history is not null then
+    execute format(
+      'insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes) '
+      'select t.key::%3$s, null, t.value::%4$s, $4, $5, '
+      'jsonb_build_object($6, jsonb_build_object(''old'', t.old, ''new'', t.value)) '
+      'from unnest($1, $2, $3) t(key, old, value) order by t.key::%3$s',
+      to_regclass(v_history ->> 'table'), v_history ->> 'key', millrace.key_type(p_pipeline),
+      millrace.status_type(p_pipeline))
+    using p_keys, p_old, p_lands, millrace.now(), millrace.actor(p_pipeline.entity_table),
+      p_old_column;
+  end if;
+end
+$$;
+
+-- Begins what the values of adopted rows begin, with all that comes before it taken as done.
+create or replace function millrace.begin_adopted(
+  p_pipeline millrace.pipelines, p_keys text[], p_stage_ids int[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select t.stage_id, array_agg(t.key order by t.place) as keys
+    from unnest(p_keys, p_stage_ids) with ordinality t(key, stage_id, place)
+    where t.stage_id is not null
+    group by t.stage_id
+    order by t.stage_id
+  loop
+    perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
+      p_by_name => true, p_done_before => true);
+    perform millrace.show_status(p_pipeline.id, v_stage.keys);
+  end loop;
+end
+$$;
+
+-- Adopts the next portion of rows, and begins what their values begin; tells of each old value how
+-- many it were. A row that has a run already shows that instead.
+create or replace function millrace.adopt_portion(
+  p_pipeline millrace.pipelines, p_call text, p_limit int
+) returns table (
+  old_value text, rows bigint, value text, lands text, begins text, problem text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_taken record := millrace.next_unadopted(p_pipeline, p_call, p_limit);
+  v_stray text;
+begin
+  if v_taken.keys is null then
+    return query select * from millrace.end_adoption(p_pipeline);
+    return;
+  end if;
+  v_stray := (
+    select min(t.key)
+    from unnest(v_taken.keys, v_taken.lands) t(key, lands)
+    where t.lands is null);
+  if v_stray is not null then
+    raise exception 'row % of pipeline % has no value', v_stray, p_pipeline.name
+      using errcode = 'MR005',
+        hint = 'Let the function say one, or name it in p_else. The dry run lists such rows.';
+  end if;
+  perform millrace.write_adopted(p_pipeline, v_taken.old_column, array_agg(t.key),
+    array_agg(t.old), array_agg(t.lands))
+  from unnest(v_taken.keys, v_taken.old, v_taken.lands, v_taken.has_run) t(key, old, lands, has_run)
+  where not t.has_run
+  having count(*) > 0;
+  perform millrace.show_status(p_pipeline.id, array(
+    select t.key from unnest(v_taken.keys, v_taken.has_run) t(key, has_run) where t.has_run));
+  perform millrace.begin_adopted(p_pipeline, v_taken.keys, array(
+    select case when not t.has_run then t.stage_id end
+    from unnest(v_taken.stage_ids, v_taken.has_run) with ordinality t(stage_id, has_run, place)
+    order by t.place));
+  update millrace.adoptions a
+  set last_key = v_taken.keys[cardinality(v_taken.keys)],
+    adopted = a.adopted + cardinality(v_taken.keys),
+    ended_at = null
+  where a.pipeline_id = p_pipeline.id;
+  return query
+    select t.old, count(*), t.value, t.lands, s.name, null::text
+    from unnest(v_taken.keys, v_taken.old, v_taken.codes, v_taken.lands, v_taken.stage_ids)
+      t(key, old, value, lands, stage_id)
+    left join millrace.stages s on s.id = t.stage_id
+    group by 1, 3, 4, 5
+    order by 2 desc, 1;
+end
+$$;
+
+-- Takes the next portion of rows without a value; behind the last key once more from the first one,
+-- for rows that somebody held or added. keys is null when it finds none.
+create or replace function millrace.next_unadopted(
+  p_pipeline millrace.pipelines, p_call text, p_limit int, out old_column text, out keys text[],
+  out old text[], out codes text[], out lands text[], out stage_ids int[], out has_run boolean[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_adoption millrace.adoptions;
+begin
+  select a.* into v_adoption
+  from millrace.adoptions a
+  where a.pipeline_id = p_pipeline.id;
+  for v_lap in 1 .. 2 loop
+    select v_adoption.old_column, array_agg(t.key order by t.place),
+      array_agg(t.old_value order by t.place), array_agg(t.value order by t.place),
+      array_agg(t.lands order by t.place), array_agg(t.stage_id order by t.place),
+      array_agg(exists (
+        select
+        from millrace.runs r
+        where r.entity_id = t.key and r.pipeline_id = p_pipeline.id) order by t.place)
+    into old_column, keys, old, codes, lands, stage_ids, has_run
+    from (
+      select k.*, row_number() over () as place
+      from millrace.take_unadopted(p_pipeline, p_call, v_adoption, p_limit) k) t;
+    exit when keys is not null or v_adoption.last_key is null;
+    v_adoption.last_key := null;
+  end loop;
+end
+$$;
+
+-- Ends the adoption of a pipeline's rows once each has a value; tells of those that are left since
+-- somebody holds them.
+create or replace function millrace.end_adoption(p_pipeline millrace.pipelines)
+returns table (
+  old_value text, rows bigint, value text, lands text, begins text, problem text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('select count(*) from %s e where e.%I is null', p_pipeline.entity_table,
+    p_pipeline.status ->> 'column')
+  into rows;
+  if rows > 0 then
+    problem := 'somebody holds them: call again';
+    return next;
+    return;
+  end if;
+  update millrace.adoptions a
+  set ended_at = millrace.now()
+  where a.pipeline_id = p_pipeline.id
+    and a.ended_at is null;
+end
+$$;
+
+-- Adopting rows that were there before the pipeline
+--
+-- A table had a status of its own. adopt() gives each of its rows a value of the new status column,
+-- as a function of the user's says; a dry run tells first what that comes to. It works in portions,
+-- each a call of its own, so that no row is locked for longer than one takes. A row without a value
+-- has not been adopted; so a portion that was lost is done again.
+--
+-- Nobody holds what was in work. So a value of work in progress becomes the value at which its
+-- layer is entered, where rows wait until begin() or a person begins them. A question is asked, and
+-- a stage without a layer begins, when its row is adopted: the dry run says how many.
+
+-- Says of each value of a pipeline where a row that is adopted with it comes to stand, and which
+-- stage begins there, if any.
+create or replace function millrace.landings(p_pipeline_id int)
+returns table (value text, lands text, stage_id int)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with version as (
+    select p.current_version_id as id
+    from millrace.pipelines p
+    where p.id = p_pipeline_id
+  ), stage as materialized (
+    select s.*
+    from version v
+    cross join lateral millrace.shown_stages(v.id) s
+  ), rest as materialized (
+    select r.value
+    from version v
+    cross join lateral millrace.resting_values(v.id) r
+    where r.live_id is null
+      -- What a question's answer readies begins, where a run might also end with the answer.
+      and not exists (
+        select
+        from stage s
+        where s.ready = r.value
+          and s.shows ->> 'completed' <> r.value)
+    union
+    select s.shows ->> 'enter' from stage s
+  ), place as (
+    select s.place, s.id, s.ready, s.shows ->> 'enter' as gate, l.value, l.value = s.ready as first
+    from stage s
+    cross join lateral unnest(
+      millrace.live_values(s.shows) || array[s.shows ->> 'completed', s.shows ->> 'leave']
+    ) l(value)
+    where l.value is not null
+  )
+  select v.value, coalesce(l.gate, l.ready, v.value), case when l.gate is null then l.id end
+  from millrace.status_values v
+  left join lateral (
+    select p.*
+    from place p
+    where p.value = v.value
+      and v.value not in (select r.value from rest r where r.value is not null)
+    order by p.gate is null, p.first desc, p.place
+    limit 1) l on true
+  where v.pipeline_id = p_pipeline_id
+    and not v.retired
+$$;
+
+-- Finds the user's function that says which value a row has, and writes the call of it on a row
+-- named so: it takes the row, or the old value alone. Raises MR002 where there is none.
+create or replace function millrace.value_call(
+  p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_type text := (
+    select format_type(a.atttypid, a.atttypmod)
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attname = p_old_column
+      and a.attnum > 0
+      and not a.attisdropped);
+begin
+  if v_type is null then
+    raise exception 'p_old_column is %, which is no column of %',
+      coalesce(p_old_column, 'null'), p_pipeline.entity_table
+      using errcode = 'MR002', hint = 'Name the column of the old status.';
+  elsif p_old_column = p_pipeline.status ->> 'column' then
+    raise exception 'p_old_column is %, which is the status column itself', p_old_column
+      using errcode = 'MR002', hint = 'Name the column of the old status.';
+  elsif millrace.function_named(p_function, p_pipeline.entity_table::text) is not null then
+    return format('%s(%s)', millrace.function_named(
+      p_function, p_pipeline.entity_table::text)::regproc, p_row);
+  elsif millrace.function_named(p_function, v_type) is not null then
+    return format('%s(%s.%I)', millrace.function_named(p_function, v_type)::regproc,
+      p_row, p_old_column);
+  end if;
+  raise exception 'p_value_function is %, which is no function of a row of % or of one %',
+    coalesce(p_function, 'null'), p_pipeline.entity_table, v_type
+    using errcode = 'MR002', hint = format(
+      'Create one, schema.name(%s), that returns the new value of a row, and null where it knows '
+      'none.', p_pipeline.entity_table);
+end
+$$;
+
+-- Writes, as a jsonb expression over a row e, what the conditions of given stages read of it. Of a
+-- column that they only compare with null that much is told: a text need not be fetched, and rows
+-- that are alike in this are counted together.
+create or replace function millrace.given_expression(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('jsonb_build_object(%s)', coalesce(string_agg(
+    case
+      when c.name is null then '''*'', to_jsonb(e)'
+      when c.only_null then
+        format('%L, case when e.%I is not null then ''true''::jsonb end', c.name, c.name)
+      else format('%L, to_jsonb(e.%I)', c.name, c.name)
+    end, ', ' order by c.name), ''))
+  from (
+    select n.names[2] as name,
+      bool_and(regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+        = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null')) as only_null
+    from millrace.version_stages vs
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.version_id = p_pipeline.current_version_id
+      and vs.given_path is not null
+    group by 1) c
+$$;
+
+-- Names the stages before a value of which a row has not the output, as far as they say what that
+-- is. asked: the row as given_expression() tells of it.
+create or replace function millrace.stages_lacking(
+  p_pipeline millrace.pipelines, p_value text, p_asked jsonb
+) returns text[]
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_pipeline.current_version_id)
+  ), reached as (
+    -- Of what a stage shows: those before it; of what stands after the last of a layer: all of it.
+    select min(case
+      when p_value in (s.ready, s.shows ->> 'enter')
+        or p_value = any (millrace.live_values(s.shows)) then s.place
+      when p_value in (s.shows ->> 'completed', s.shows ->> 'leave') then s.place + 1
+    end) as place
+    from stage s
+  )
+  select array(
+    select s.name
+    from stage s
+    join millrace.version_stages vs
+      on vs.version_id = p_pipeline.current_version_id and vs.stage_id = s.id
+    cross join reached r
+    where s.place < r.place
+      and vs.given_path is not null
+      and not coalesce(jsonb_path_match_tz(
+        jsonb_build_object('entity', coalesce(p_asked -> '*', p_asked)), vs.given_path, '{}', true),
+        false)
+    order by s.place)
+$$;
+
+-- Counts the rows that have no value yet, by old value and what becomes of them.
+create or replace function millrace.count_unadopted(
+  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text
+) returns table (
+  old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
+  problem text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format($q$
+    with counted as materialized (
+      select e.%1$I::text as old_value, coalesce(%2$s::text, $1) as value, %3$s as asked,
+        count(*) as rows
+      from %4$s e
+      where e.%5$I is null
+      group by 1, 2, 3
+    ), told as (
+      select c.*, millrace.stages_lacking($2, l.lands, c.asked) as lacking, l.lands, l.stage_id
+      from counted c
+      left join millrace.landings($3) l on l.value = c.value
+    )
+    select t.old_value, sum(t.rows)::bigint, t.value, t.lands, s.name,
+      coalesce(sum(t.rows) filter (where t.lacking <> '{}'), 0)::bigint,
+      string_agg(distinct nullif(array_to_string(t.lacking, ', '), ''), '; '),
+      case
+        when t.value is null then 'it has no value: let the function say one, or name it in p_else'
+        when t.lands is null then format('%%s is no value of pipeline %%s', t.value, $4)
+      end
+    from told t
+    left join millrace.stages s on s.id = t.stage_id
+    group by t.old_value, t.value, t.lands, s.name
+    order by 2 desc, 1$q$,
+    p_old_column, p_call, millrace.given_expression(p_pipeline), p_pipeline.entity_table,
+    p_pipeline.status ->> 'column')
+  using p_else, p_pipeline, p_pipeline.id, p_pipeline.name;
+end
+$$;
+
+-- Looks up a pipeline whose rows may be adopted. Raises MR002 or MR003.
+create or replace function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Define it first.';
+  elsif v_pipeline.projection <> 'status' then
+    raise exception 'pipeline % has the projection %, not status', p_pipeline,
+      v_pipeline.projection
+      using errcode = 'MR002',
+        hint = 'Only rows that show their status in one column can be adopted.';
+  end if;
+  return v_pipeline;
+end
+$$;
+
+create or replace function millrace.adopt(
+  p_pipeline text,
+  p_old_column text,
+  p_value_function text,
+  p_dry_run boolean default true,
+  p_else text default null,
+  p_portion int default 1000
+) returns table (
+  old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
+  problem text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
+  v_call text := millrace.value_call(v_pipeline, p_old_column, p_value_function, 'e');
+begin
+  if p_else is not null and not exists (
+      select from millrace.landings(v_pipeline.id) l where l.value = p_else) then
+    raise exception 'p_else is %, which is no value of pipeline %', p_else, p_pipeline
+      using errcode = 'MR002', hint = 'Name one of millrace.status_values, or leave it out.';
+  elsif p_dry_run is not false then
+    return query
+      select c.*
+      from millrace.count_unadopted(v_pipeline, p_old_column, v_call, p_else) c;
+    return;
+  end if;
+  if p_portion is null or p_portion not between 1 and 100000 then
+    raise exception 'p_portion is %, but must be from 1 to 100000',
+      coalesce(p_portion::text, 'null')
+      using errcode = 'MR002', hint = 'A thousand rows take well under a second.';
+  end if;
+  perform millrace.begin_adoption(v_pipeline, p_old_column, p_value_function, p_else);
+  return query
+    select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
+    from millrace.adopt_portion(v_pipeline, v_call, p_portion) a;
 end
 $$;
 
@@ -13076,6 +13829,32 @@ begin
   from unnest(v_first.run_ids, millrace.rows_of_entities(
     p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(id, entity)
   where r.id = u.id;
+end
+$$;
+
+-- Notes of new runs that their rows have been through all stages before one, by another way than a
+-- run that is known: they were adopted, or their runs have been pruned.
+create or replace function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.runs r
+  set given = coalesce(r.given, '{}') || array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = r.version_id
+      and p_stage_id = any (vs.dependents)
+      and vs.stage_id <> all (coalesce(r.given, '{}'))
+    order by vs.position)
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = r.pipeline_id
+        and o.id < r.id);
 end
 $$;
 
@@ -17653,8 +18432,8 @@ begin
         perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
       when 'start', 'enter' then
         if v_group.fresh then
-          perform millrace.begin_at_value(
-            p_pipeline_id, v_group.stage_id, v_group.means, v_group.now, v_group.ids);
+          perform millrace.begin_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
+            v_group.was, v_group.now, v_group.ids);
         else
           perform millrace.start_at_value(
             p_pipeline_id, v_group.stage_id, v_group.was, v_group.ids);
@@ -17687,18 +18466,20 @@ begin
 end
 $$;
 
--- Begins entities that never had a run. Stages before the one that was written are left out where
--- the row brings their output along; where one has work to do, the value is refused. From the gate
--- of a layer the first run goes by all stages, and must come to that layer or behind it.
+-- Begins entities of which no run is known. Stages before the one that was written are left out
+-- where the row brings their output along; where one has work to do, the value is refused. From the
+-- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
+-- that had a value was there before: it was adopted, or its runs have been pruned. It has been
+-- through the stages before.
 create or replace function millrace.begin_at_value(
-  p_pipeline_id int, p_stage_id int, p_means text, p_value text, p_ids text[]
+  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage_id int := case p_means
-    when 'start' then p_stage_id
+  v_stage_id int := case
+    when p_means = 'start' or p_was is not null then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
   v_why text;
@@ -17708,7 +18489,8 @@ begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
       case when p_means = 'enter' then p_ids else '{}' end,
-      p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_done_before => p_was is not null);
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
@@ -18129,6 +18911,10 @@ as $$
   cross join stage s
   cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
   where k.value <> d
+    and not exists (
+      select
+      from stage b
+      where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there; what
@@ -18335,7 +19121,7 @@ declare
     case when p_claim then 'order by e.' || quote_ident(p_pipeline.entity_key)
       || ' for no key update of e skip locked' else '' end];
 begin
-  if v_history is null then
+  if v_history is null and p_claim then
     return format($f$
     with seen as (
       select e.ctid as place, t.*
@@ -18346,6 +19132,12 @@ begin
     update %1$s e set %4$s = t.value::%5$s%7$s
     from seen t
     where e.ctid = t.place;$f$, variadic v_values);
+  elsif v_history is null then
+    return format($f$
+    update %1$s e set %4$s = t.value::%5$s%7$s
+    from (%6$s) t
+    where e.%2$s = t.id::%3$s
+      and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
   end if;
   return format($f$
     with seen as materialized (
@@ -18410,23 +19202,39 @@ as $$
     p_status ->> 'error'], null)
 $$;
 
--- Writes the targets of a batch of which every row completed a stage and readied a later one.
+-- Writes the targets of a batch of which every row completed a stage and readied a later one, or
+-- its run's last one.
 create or replace function millrace.completed_targets(p_stage millrace.stages) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select format($f$
-        select c.entity_id as id, n.value, 'queued'::text as phase, n.id as stage_id,
-          %s as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
-          null::text as error
-        from unnest(p_changes) c
-        join (values %s) n(name, value, id) on n.name = c.queued[1]$f$,
-    p_stage.id,
-    string_agg(format('(%L, %L, %s)', s.name, s.shows ->> 'queued', s.id), ', ' order by s.id))
+        select c.entity_id as id, case c.queued[1] %s else %L end as value,
+          case when c.queued <> '{}' then 'queued' else 'completed' end as phase,
+          case c.queued[1] %s else %s end as stage_id,
+          case when c.queued <> '{}' then %s end as done_id, null::text as via, 0 as attempts,
+          null::timestamptz as retry_at, null::text as error
+        from unnest(p_changes) c$f$,
+    string_agg(format('when %L then %L', s.name, s.shows ->> 'queued'), ' ' order by s.id),
+    p_stage.shows ->> 'completed',
+    string_agg(format('when %L then %s', s.name, s.id), ' ' order by s.id), p_stage.id, p_stage.id)
   from millrace.stages s
   where s.pipeline_id = p_stage.pipeline_id
-    and s.kind <> 'manual'
     and s.shows is not null
+$$;
+
+-- Says whether a stage ends each run that completes it, in every version.
+create or replace function millrace.is_last(p_stage millrace.stages) returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select not p_stage.has_ends and not exists (
+    select
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id
+    where v.pipeline_id = p_stage.pipeline_id
+      and vs.stage_id = p_stage.id
+      and vs.dependents <> '{}')
 $$;
 
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
@@ -18445,10 +19253,15 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := millrace.now();
+  v_ready int;
   v_ids text[];
 begin
-  if (select bool_and(c.status = 'completed' and coalesce(cardinality(c.queued), 0) = 1)
-      from unnest(p_changes) c) then
+  -- Null where a run readied no stage or several.
+  v_ready := (
+    select case when bool_and(c.status = 'completed' and c.queued is not null)
+      and min(cardinality(c.queued)) = max(cardinality(c.queued)) then max(cardinality(c.queued)) end
+    from unnest(p_changes) c);
+  if v_ready = 1 or v_ready = 0 and p_stage = any (%4$L::text[]) then
     case p_stage%2$s
     else null;
     end case;
@@ -18470,7 +19283,11 @@ end $$$f$,
       from unnest(p_stages) s
       where s.kind <> 'manual'), E'\n    when '''' then null;'),
     millrace.show_statement(p_pipeline, p_key_type,
-      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false));
+      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false),
+    array(
+      select s.name
+      from unnest(p_stages) s
+      where s.kind <> 'manual' and millrace.is_last(s)));
 end
 $write$;
 
@@ -19668,6 +20485,17 @@ comment on view millrace.job_outcomes is
 comment on function millrace.timeline(bigint) is
   'Every attempt of a run in order, with times, errors, tokens and cost.';
 
+comment on function millrace.begin(text, text, int) is
+  'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
+  'adopted so; returns how many. Each begins at the layer''s first stage that it does not bring '
+  'along.';
+
+comment on function millrace.adopt(text, text, text, boolean, text, int) is
+  'Gives rows that were there before the pipeline a value of its status column, as a function of '
+  'yours says. The dry run, the default, tells for each old value how many rows there are, where '
+  'they come to stand, which stage begins, and which lack what a stage before that makes. Without '
+  'it each call adopts a portion and tells of that; repeat it until it returns no row.';
+
 comment on view millrace.agent_log is
   'The conversations of agents, one row a turn: what the model said or called, and what its tools '
   'answered.';
@@ -19926,7 +20754,8 @@ begin
       'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
       'millrace.metadata_faults()', 'millrace.copy_earlier_results(int8[], int4[])',
       'millrace.is_only_root(millrace.version_stages)',
-      'millrace.new_runs(int4, text[], int4)', 'millrace.refuse_missing_needs(int8[], int4)',
+      'millrace.new_runs(int4, text[], int4, bool)',
+      'millrace.refuse_missing_needs(int8[], int4)',
       'millrace.enqueue_stage(int8[], int4, bool)',
       'millrace.start_sibling_branches(int4, int4, int8[])',
       'millrace.apply_outcomes(millrace.work[], int4)',
@@ -19943,8 +20772,8 @@ begin
       'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
       'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4, bool)',
       'millrace.show_new_runs(int4, int4, int8[], text[])',
-      'millrace.queue_here(int4, int4, text[], text[], bool)',
-      'millrace.queue_stage(int4, int4, text[], text[], bool)', 'millrace.contracts()',
+      'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
+      'millrace.queue_stage(int4, int4, text[], text[], bool, bool)', 'millrace.contracts()',
       'millrace.engine()', 'millrace.refuse_contract()',
       'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
       'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
@@ -19981,6 +20810,22 @@ begin
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_children(millrace.fan_outs, text[], text[])',
+      'millrace.lock_waiting(millrace.pipelines, text, int4)',
+      'millrace.begin(text, text, int4)', 'millrace.old_means(int4, text, text)',
+      'millrace.old_value_of(int4, text)', 'millrace.value_meant(int4, text, text)',
+      'millrace.write_follower(millrace.pipelines, text, text)',
+      'millrace.begin_adoption(millrace.pipelines, text, text, text)',
+      'millrace.take_unadopted(millrace.pipelines, text, millrace.adoptions, int4)',
+      'millrace.write_adopted(millrace.pipelines, text, text[], text[], text[])',
+      'millrace.begin_adopted(millrace.pipelines, text[], int4[])',
+      'millrace.adopt_portion(millrace.pipelines, text, int4)',
+      'millrace.next_unadopted(millrace.pipelines, text, int4)',
+      'millrace.end_adoption(millrace.pipelines)', 'millrace.landings(int4)',
+      'millrace.value_call(millrace.pipelines, text, text, text)',
+      'millrace.given_expression(millrace.pipelines)',
+      'millrace.stages_lacking(millrace.pipelines, text, jsonb)',
+      'millrace.count_unadopted(millrace.pipelines, text, text, text)',
+      'millrace.adopting_pipeline(text)', 'millrace.adopt(text, text, text, bool, text, int4)',
       'millrace.check_turns(jsonb)', 'millrace.turn_fault(jsonb, text, int8)',
       'millrace.void_reason(millrace.attempts, uuid)',
       'millrace.append_turns(millrace.attempts, jsonb)',
@@ -20061,10 +20906,11 @@ begin
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
       'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
-      'millrace.note_given(int4, int8[])', 'millrace.given_runs(int4, int8[])',
-      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
-      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
-      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
+      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
+      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
+      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
+      'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -20157,8 +21003,8 @@ begin
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.start_at_value(int4, int4, text, text[])',
-      'millrace.begin_at_value(int4, int4, text, text, text[])', 'millrace.rows_named(text[])',
-      'millrace.answer_by_value(int4, int4, text, text[])',
+      'millrace.begin_at_value(int4, int4, text, text, text, text[])',
+      'millrace.rows_named(text[])', 'millrace.answer_by_value(int4, int4, text, text[])',
       'millrace.take_question_back(int4, int4, text[])',
       'millrace.remedy_of_move(int4, int4, text, text)',
       'millrace.refuse_move(int4, int4, int4, text, text, text[])',
@@ -20169,7 +21015,7 @@ begin
       'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.status_type(millrace.pipelines)', 'millrace.status_columns(jsonb)',
-      'millrace.completed_targets(millrace.stages)',
+      'millrace.completed_targets(millrace.stages)', 'millrace.is_last(millrace.stages)',
       'millrace.write_status_outcomes(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',

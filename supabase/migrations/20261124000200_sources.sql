@@ -100,7 +100,7 @@ $$;
 comment on function public.postpone_source(uuid, text) is
   'Makes a source due by its interval from now on, and says what is wrong.';
 
--- Inserts the articles that polls have found, at 100, and returns them as [{source_id}]. Claims
+-- Inserts the articles that polls have found, at 100, and returns their sources. Claims
 -- their fingerprints first, in order: another poll that found the same page waits for this one, and
 -- then leaves it out.
 create function public.add_found_articles(p_items jsonb) returns table (source_id uuid)
@@ -108,6 +108,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_actor text := coalesce(current_setting('millrace.actor', true), '');
   v_claimed uuid[];
   v_pages jsonb := (
     select jsonb_agg(jsonb_build_object('id', gen_random_uuid(), 'source_id', p.source_id,
@@ -131,6 +132,7 @@ begin
     returning f.queue_id
   )
   select array_agg(c.queue_id) into v_claimed from claimed c;
+  perform set_config('millrace.actor', 'agent:poll', true);
   return query
   insert into public.ingestion_queue as q (id, source_id, url, title, published_at, entry_type)
   select p.id, p.source_id, p.url, p.title, p.published_at, 'discovered'
@@ -138,6 +140,7 @@ begin
     p(id uuid, source_id uuid, url text, title text, published_at timestamptz)
   where p.id = any (v_claimed)
   returning q.source_id;
+  perform set_config('millrace.actor', v_actor, true);
 end
 $$;
 

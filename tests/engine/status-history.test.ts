@@ -139,7 +139,8 @@ test('define() fills the lookup table, and a value that is dropped stays there',
   expect(await engine.value('select count(*)::int from public.note_lookup where code = 510')).toBe(1);
   expect(
     await engine.rows(
-      `select value, retired from millrace.status_values where value in ('500', '510') order by retired`,
+      `select v.value, v.retired from millrace.status_values v join millrace.pipelines p on p.id = v.pipeline_id
+       where p.name = 'notes' and v.value in ('500', '510') order by v.retired`,
     ),
   ).toEqual([
     { value: '500', retired: false },
@@ -224,7 +225,7 @@ test('check_invariants() names a row that does not show its run, and a history t
   await engine.sql.query('update public.note set status_code = 110 where id = $1', [id]);
   await engine.sql.query(
     `insert into public.note_history (note_id, from_status, to_status, changed_at, changed_by)
-     values ($1, 110, 122, now(), 'x'), ($1, 121, 110, now(), 'x')`,
+     values ($1, 110, 112, now(), 'x'), ($1, 111, 110, now(), 'x')`,
     [id],
   );
   expect(await rules()).toEqual(['a history is a chain of legal moves', 'a history is a chain of legal moves']);

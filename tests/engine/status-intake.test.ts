@@ -131,7 +131,8 @@ test('status_moves lists what may follow, by whom, and what of it a diagram draw
   await makeNotes(engine);
   const moves = (of: string) =>
     engine.rows(
-      `select to_value, by, means, drawn from millrace.status_moves where from_value = $1 and by <> 'call' order by 1, 2`,
+      `select to_value, by, means, drawn from millrace.status_moves
+       where pipeline = 'notes' and from_value = $1 and by <> 'call' order by 1, 2`,
       [of],
     );
   expect(await moves('111')).toEqual([

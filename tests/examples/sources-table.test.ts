@@ -168,8 +168,7 @@ describe('the sweep starts polls', () => {
     expect(await polls(engine)).toEqual([hourly, daily].sort());
     expect(await polls(engine), 'once at a time').toHaveLength(2);
     const worker = await Worker.of(engine, 'poll', 'sources');
-    // A host is asked for one after the other.
-    for (let n = 0; n < 2; n++) await worker.report(completed(await worker.takeOne(), result()));
+    await worker.report(...(await worker.take()).map((item) => completed(item, result())));
     expect(await polls(engine)).toEqual([]);
     await engine.advance('61 minutes');
     expect(await polls(engine)).toEqual([hourly]);

@@ -51,9 +51,10 @@ end
 $$;
 
 -- Makes new runs of the current version for entities that the caller holds and that have no live
--- run, with the results of earlier stages copied. Returns the runs.
+-- run, with the results of earlier stages copied. p_done_before: a row without any run has been
+-- through the stages before this one all the same. Returns the runs.
 create or replace function millrace.new_runs(
-  p_pipeline_id int, p_entity_ids text[], p_stage_id int
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before boolean default false
 ) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -89,6 +90,9 @@ begin
   end if;
   if v_pipeline.has_given then
     perform millrace.note_given(p_pipeline_id, v_runs);
+  end if;
+  if p_done_before then
+    perform millrace.note_done_before(v_runs, p_stage_id);
   end if;
   perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id

@@ -122,7 +122,7 @@ $$;
 -- the stage, which overrules what it says of when it begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true
+  p_by_name boolean default true, p_done_before boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -155,7 +155,7 @@ begin
       from unnest(p_entity_ids) e
       where e not in (select l from unnest(v_live.entity_ids) l));
   end if;
-  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id);
+  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id, p_done_before);
   if cardinality(v_live.runs) > 0 then
     v_wake := millrace.start_over(v_live.runs, p_stage_id, p_by_name);
     p_dirty_ids := array(
@@ -184,7 +184,7 @@ $$;
 -- goes one of the two ways (see cut-over.sql).
 create or replace function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true
+  p_by_name boolean default true, p_done_before boolean default false
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -195,7 +195,7 @@ declare
 begin
   if cardinality(v_ways) = 1 then
     v_wake := millrace.queue_here(
-      p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);
+      p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name, p_done_before);
   else
     v_wake := millrace.queue_one_way(
       p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);

@@ -54,6 +54,32 @@ begin
 end
 $$;
 
+-- Notes of new runs that their rows have been through all stages before one, by another way than a
+-- run that is known: they were adopted, or their runs have been pruned.
+create or replace function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.runs r
+  set given = coalesce(r.given, '{}') || array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = r.version_id
+      and p_stage_id = any (vs.dependents)
+      and vs.stage_id <> all (coalesce(r.given, '{}'))
+    order by vs.position)
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = r.pipeline_id
+        and o.id < r.id);
+end
+$$;
+
 -- Picks the runs whose rows brought the output of a stage along.
 create or replace function millrace.given_runs(p_stage_id int, p_run_ids bigint[])
 returns bigint[]

@@ -276,8 +276,8 @@ begin
         perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
       when 'start', 'enter' then
         if v_group.fresh then
-          perform millrace.begin_at_value(
-            p_pipeline_id, v_group.stage_id, v_group.means, v_group.now, v_group.ids);
+          perform millrace.begin_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
+            v_group.was, v_group.now, v_group.ids);
         else
           perform millrace.start_at_value(
             p_pipeline_id, v_group.stage_id, v_group.was, v_group.ids);
@@ -310,18 +310,20 @@ begin
 end
 $$;
 
--- Begins entities that never had a run. Stages before the one that was written are left out where
--- the row brings their output along; where one has work to do, the value is refused. From the gate
--- of a layer the first run goes by all stages, and must come to that layer or behind it.
+-- Begins entities of which no run is known. Stages before the one that was written are left out
+-- where the row brings their output along; where one has work to do, the value is refused. From the
+-- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
+-- that had a value was there before: it was adopted, or its runs have been pruned. It has been
+-- through the stages before.
 create or replace function millrace.begin_at_value(
-  p_pipeline_id int, p_stage_id int, p_means text, p_value text, p_ids text[]
+  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage_id int := case p_means
-    when 'start' then p_stage_id
+  v_stage_id int := case
+    when p_means = 'start' or p_was is not null then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
   v_why text;
@@ -331,7 +333,8 @@ begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
       case when p_means = 'enter' then p_ids else '{}' end,
-      p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_done_before => p_was is not null);
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why

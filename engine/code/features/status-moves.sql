@@ -175,6 +175,10 @@ as $$
   cross join stage s
   cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
   where k.value <> d
+    and not exists (
+      select
+      from stage b
+      where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there; what

@@ -42,7 +42,7 @@ declare
     case when p_claim then 'order by e.' || quote_ident(p_pipeline.entity_key)
       || ' for no key update of e skip locked' else '' end];
 begin
-  if v_history is null then
+  if v_history is null and p_claim then
     return format($f$
     with seen as (
       select e.ctid as place, t.*
@@ -53,6 +53,12 @@ begin
     update %1$s e set %4$s = t.value::%5$s%7$s
     from seen t
     where e.ctid = t.place;$f$, variadic v_values);
+  elsif v_history is null then
+    return format($f$
+    update %1$s e set %4$s = t.value::%5$s%7$s
+    from (%6$s) t
+    where e.%2$s = t.id::%3$s
+      and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
   end if;
   return format($f$
     with seen as materialized (
@@ -117,23 +123,39 @@ as $$
     p_status ->> 'error'], null)
 $$;
 
--- Writes the targets of a batch of which every row completed a stage and readied a later one.
+-- Writes the targets of a batch of which every row completed a stage and readied a later one, or
+-- its run's last one.
 create or replace function millrace.completed_targets(p_stage millrace.stages) returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select format($f$
-        select c.entity_id as id, n.value, 'queued'::text as phase, n.id as stage_id,
-          %s as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
-          null::text as error
-        from unnest(p_changes) c
-        join (values %s) n(name, value, id) on n.name = c.queued[1]$f$,
-    p_stage.id,
-    string_agg(format('(%L, %L, %s)', s.name, s.shows ->> 'queued', s.id), ', ' order by s.id))
+        select c.entity_id as id, case c.queued[1] %s else %L end as value,
+          case when c.queued <> '{}' then 'queued' else 'completed' end as phase,
+          case c.queued[1] %s else %s end as stage_id,
+          case when c.queued <> '{}' then %s end as done_id, null::text as via, 0 as attempts,
+          null::timestamptz as retry_at, null::text as error
+        from unnest(p_changes) c$f$,
+    string_agg(format('when %L then %L', s.name, s.shows ->> 'queued'), ' ' order by s.id),
+    p_stage.shows ->> 'completed',
+    string_agg(format('when %L then %s', s.name, s.id), ' ' order by s.id), p_stage.id, p_stage.id)
   from millrace.stages s
   where s.pipeline_id = p_stage.pipeline_id
-    and s.kind <> 'manual'
     and s.shows is not null
+$$;
+
+-- Says whether a stage ends each run that completes it, in every version.
+create or replace function millrace.is_last(p_stage millrace.stages) returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select not p_stage.has_ends and not exists (
+    select
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id
+    where v.pipeline_id = p_stage.pipeline_id
+      and vs.stage_id = p_stage.id
+      and vs.dependents <> '{}')
 $$;
 
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
@@ -152,10 +174,15 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := millrace.now();
+  v_ready int;
   v_ids text[];
 begin
-  if (select bool_and(c.status = 'completed' and coalesce(cardinality(c.queued), 0) = 1)
-      from unnest(p_changes) c) then
+  -- Null where a run readied no stage or several.
+  v_ready := (
+    select case when bool_and(c.status = 'completed' and c.queued is not null)
+      and min(cardinality(c.queued)) = max(cardinality(c.queued)) then max(cardinality(c.queued)) end
+    from unnest(p_changes) c);
+  if v_ready = 1 or v_ready = 0 and p_stage = any (%4$L::text[]) then
     case p_stage%2$s
     else null;
     end case;
@@ -177,7 +204,11 @@ end $$$f$,
       from unnest(p_stages) s
       where s.kind <> 'manual'), E'\n    when '''' then null;'),
     millrace.show_statement(p_pipeline, p_key_type,
-      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false));
+      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false),
+    array(
+      select s.name
+      from unnest(p_stages) s
+      where s.kind <> 'manual' and millrace.is_last(s)));
 end
 $write$;
 

@@ -12,8 +12,8 @@ export const sources = definePipeline({
       leaseSeconds: 90,
       timeoutSeconds: 60,
       apply: 'public.apply_polls',
-      // A site with many feeds is asked for one after the other.
-      limits: { concurrency: { column: 'address', part: 'host', limit: 1 } },
+      // A site with many feeds is not asked for all of them at once.
+      limits: { concurrency: { column: 'address', part: 'host', limit: 2 } },
     },
   },
 });

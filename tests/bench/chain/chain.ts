@@ -14,6 +14,8 @@ const entries: Entry[] = [
     ...(batch === 10 ? [] : [entry('pg-boss', `batch ${batch}`, batch, 12_000)]),
   ]),
   entry('millrace', 'projection none, batch 50', 50, 12_000),
+  entry('millrace', 'projection status, batch 50', 50, 12_000),
+  entry('millrace', 'projection status with history, batch 50', 50, 12_000),
   ...[50, 200].map((batch) => entry('floor', `one call, batch ${batch}`, batch, 12_000)),
   entry('graphile-worker', 'local queue', 8, 1_000),
 ];

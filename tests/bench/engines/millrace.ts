@@ -14,12 +14,40 @@ const columns = stageNames
   )
   .join(',\n');
 
-/** Makes an entity table: a key, a label and, for the projection `columns`, seven columns a stage. */
+/** Columns of the entity by the projection; `history` is `status` with a history of every value. */
+const projections: Record<string, string> = {
+  columns: `, ${columns}`,
+  status: ', status_code smallint',
+  history: ', status_code smallint, status_changed_at timestamptz',
+};
+const ready = 10;
+
+/** Makes an entity table: a key, a label and the columns that its projection keeps. */
 export async function createEntityTable(client: pg.Client, name: string, projection: string): Promise<void> {
-  const projected = projection === 'columns' ? `, ${columns}` : '';
+  const projected = projections[projection] ?? '';
   const table = `create table public.${name} (id bigint primary key, label text not null${projected})`;
   await client.query(`${table} with (fillfactor = 50)`);
 }
+
+/** What a definition says of the status column: three values a stage, and the history where one is kept. */
+function statusOf(projection: string): object | undefined {
+  if (!statusOnly(projection)) return undefined;
+  const codes = [5, ...stageNames.flatMap((_, place) => [0, 1, 2].map((value) => ready * (place + 1) + value))];
+  const history = { table: 'public.bench_values', key: 'entity_id', since: 'status_changed_at' };
+  return {
+    column: 'status_code',
+    values: { all: Object.fromEntries(codes.map((code) => [code, [`code_${code}`, 'A value']])) },
+    failed: 5,
+    ...(projection === 'history' && { history }),
+  };
+}
+
+const statusOnly = (projection: string) => projection === 'status' || projection === 'history';
+
+const historyTable = `create table public.bench_values (id bigint generated always as identity primary key,
+  entity_id bigint not null references public.bench_history on delete cascade, from_status smallint, to_status smallint not null,
+  changed_at timestamptz not null, changed_by text not null, changes jsonb, duration_ms bigint);
+  create index on public.bench_values (entity_id, id)`;
 
 /** Makes the entity table and the pipeline of a projection, unless they are there. */
 export async function defineChain(client: pg.Client, projection: string): Promise<void> {
@@ -27,6 +55,8 @@ export async function defineChain(client: pg.Client, projection: string): Promis
   const { rows } = await client.query('select from millrace.pipelines where name = $1', [name]);
   if (rows.length > 0) return;
   await createEntityTable(client, name, projection);
+  if (projection === 'history') await client.query(historyTable);
+  const status = statusOf(projection);
   const stages = stageNames.map((stage, index) => ({
     name: stage,
     kind: 'function',
@@ -34,8 +64,10 @@ export async function defineChain(client: pg.Client, projection: string): Promis
     needs: stageNames.slice(Math.max(0, index - 1), index),
     batch_size: 50,
     max_workers: 8,
+    ...(status && { shows: { queued: 10 * index + 10, started: 10 * index + 11, completed: 10 * index + 12 } }),
   }));
-  const definition = { pipeline: name, entity: { table: `public.${name}`, key: 'id', projection }, stages };
+  const shown = status ? { projection: 'status', status } : { projection };
+  const definition = { pipeline: name, entity: { table: `public.${name}`, key: 'id', ...shown }, stages };
   await client.query('select millrace.define($1)', [JSON.stringify(definition)]);
 }
 
@@ -46,13 +78,15 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
   await defineChain(owner, projection);
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
   await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.workers, millrace.wake_ups');
-  await owner.query(`truncate public.bench_${projection}`);
+  await owner.query(`truncate public.bench_${projection}${projection === 'history' ? ', public.bench_values' : ''}`);
   await owner.query(
     `insert into public.bench_${projection} (id, label) select i, 'entity ' || i from generate_series(1, $1::int) i`,
     [entities],
   );
   if (projection === 'none') {
     await owner.query(`select millrace.start('bench_none', id::text) from public.bench_none order by id`);
+  } else if (statusOnly(projection)) {
+    await owner.query(`update public.bench_${projection} set status_code = ${ready}`);
   } else {
     await owner.query(`update public.bench_columns set one_status = 'queued'`);
   }
@@ -63,7 +97,8 @@ async function seed({ urls, entities, variant }: Task): Promise<void> {
 }
 
 function projectionOf(variant: string): string {
-  return variant.includes('projection none') ? 'none' : 'columns';
+  if (variant.includes('with history')) return 'history';
+  return ['none', 'status'].find((projection) => variant.includes(`projection ${projection}`)) ?? 'columns';
 }
 
 export interface Item {

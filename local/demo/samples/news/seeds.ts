@@ -3,14 +3,16 @@ export const topics = [
   {
     name: 'Urban gardening',
     description:
-      'Growing vegetables, herbs and flowers in town: gardens on balconies, roofs, windows, in yards and tree pits. Gardeners, ' +
-      'soil, compost, seeds, water and rain barrels, beans, tomatoes, salad, bees, harvest in summer and winter.',
+      'Gardens and gardeners in town: balcony, roof, window, yard, courtyard, street tree. What is grown and how: beans, potatoes, ' +
+      'salad, herbs, seeds, soil, compost, cardboard, straw, crates, beds, water, rain, barrels, bees, spring, summer, autumn, ' +
+      'winter and harvest, with neighbours and pupils who plant, sow, water and pick.',
   },
   {
     name: 'Repair culture',
     description:
-      'Mending what is broken instead of buying new: repair cafés with volunteers, workshops, tools, spare parts, bicycles, ' +
-      'toasters, phones and batteries, machines, clothes, sewing and darning, chairs. Learning how to repair things together.',
+      'Mending what is broken, together: repair café, workshop, volunteers, evenings and courses where people bring something and ' +
+      'learn. Tools, screws, spare parts of metal or printed of plastic, wheels, a new battery, machines, phones, bicycles, a chair or a seat, clothes, cloth, ' +
+      'thread, wool, holes and darning. How long it takes, what it costs, what lasts another year, what is made again by hand.',
   },
 ];
 

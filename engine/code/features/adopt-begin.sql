@@ -1,0 +1,79 @@
+-- Adopting rows: what waits at the gates
+
+-- Locks rows that show a value, that nobody holds and that have no live run, in the order of their
+-- keys.
+create or replace function millrace.lock_waiting(
+  p_pipeline millrace.pipelines, p_value text, p_limit int
+) returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_keys text[];
+begin
+  execute format($q$
+    select array_agg(k.key order by k.place)
+    from (
+      select t.key, row_number() over () as place
+      from (
+        select e.%1$I::text as key
+        from %2$s e
+        where e.%3$I = $1::%4$s
+        order by e.%1$I
+        limit $2
+        for no key update skip locked) t) k$q$,
+    p_pipeline.entity_key, p_pipeline.entity_table, p_pipeline.status ->> 'column',
+    millrace.status_type(p_pipeline))
+  into v_keys
+  using p_value, p_limit;
+  return array(
+    select k.key
+    from unnest(v_keys) with ordinality k(key, place)
+    where not exists (
+      select
+      from millrace.runs r
+      where r.entity_id = k.key
+        and r.pipeline_id = p_pipeline.id
+        and r.status = 'running')
+    order by k.place);
+end
+$$;
+
+create or replace function millrace.begin(p_pipeline text, p_value text, p_limit int)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
+  v_stage_id int := (
+    select s.id
+    from millrace.shown_stages(v_pipeline.current_version_id) s
+    where s.shows ->> 'enter' = p_value
+    order by s.place
+    limit 1);
+  v_keys text[];
+begin
+  if v_stage_id is null then
+    raise exception 'p_value is %, at which no layer of pipeline % is entered',
+      coalesce(p_value, 'null'), p_pipeline
+      using errcode = 'MR002', hint = coalesce((
+        select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
+        from millrace.shown_stages(v_pipeline.current_version_id) s), 'It has no layers.');
+  elsif p_limit is null or p_limit not between 1 and 100000 then
+    raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'It is how many rows begin now.';
+  end if;
+  v_keys := millrace.lock_waiting(v_pipeline, p_value, p_limit);
+  if cardinality(v_keys) > 0 then
+    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
+      p_by_name => false, p_done_before => true);
+    perform millrace.show_status(v_pipeline.id, v_keys);
+  end if;
+  return cardinality(v_keys);
+end
+$$;
+comment on function millrace.begin(text, text, int) is
+  'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
+  'adopted so; returns how many. Each begins at the layer''s first stage that it does not bring '
+  'along.';

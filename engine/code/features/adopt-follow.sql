@@ -1,0 +1,118 @@
+-- Adopting rows: the old column follows until it is dropped
+--
+-- Whoever still reads the old status reads there what the new one comes to, and whoever still
+-- writes it writes the new one. The trigger depends on both columns, so that dropping the old one,
+-- with cascade, drops the trigger too.
+
+-- Says whether an old value means a value of the pipeline, by the rows that were adopted so.
+create or replace function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.adopted_values v
+    where v.pipeline_id = p_pipeline_id
+      and v.old_value = p_old
+      and v.value = p_value);
+end
+$$;
+
+-- Says what the old column shows for a value: the old value that means it, else the one that means
+-- the nearest value before it, failures and endings by themselves, else the first there is. Of
+-- several it is what most rows had.
+create or replace function millrace.old_value_of(p_pipeline_id int, p_value text) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select v.old_value
+    from millrace.adopted_values v
+    join millrace.status_values o on o.pipeline_id = v.pipeline_id and o.value = v.value
+    join millrace.status_values n on n.pipeline_id = v.pipeline_id and n.value = p_value
+    where v.pipeline_id = p_pipeline_id
+      and v.old_value <> ''
+    order by o.is_terminal = n.is_terminal desc, o.sort_order <= n.sort_order desc,
+      abs(o.sort_order - n.sort_order), v.rows desc, v.old_value
+    limit 1);
+end
+$$;
+
+-- Says where a row comes to stand that somebody gave an old value, which the function has made a
+-- value of. Raises MR005 where it means none.
+create or replace function millrace.value_meant(p_pipeline_id int, p_old text, p_value text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_value text := coalesce(p_value, (
+    select a.otherwise
+    from millrace.adoptions a
+    where a.pipeline_id = p_pipeline_id));
+  v_lands text := (
+    select l.lands
+    from millrace.landings(p_pipeline_id) l
+    where l.value = v_value);
+  v_adopted record;
+begin
+  if v_lands is null then
+    select a.old_column, a.value_function, p.name, p.status ->> 'column' as status
+    into v_adopted
+    from millrace.adoptions a
+    join millrace.pipelines p on p.id = a.pipeline_id
+    where a.pipeline_id = p_pipeline_id;
+    raise exception '% was set to %, which means no value of pipeline %',
+      v_adopted.old_column, quote_nullable(p_old), v_adopted.name
+      using errcode = 'MR005', hint = format(
+        'Write %s instead, or let %s say what it means.', v_adopted.status,
+        v_adopted.value_function);
+  end if;
+  return v_lands;
+end
+$$;
+
+-- Creates the __adopted function of a pipeline with its trigger. It comes before those that note
+-- since when a value stands, by its name. A row that has not been adopted yet is left to adopt(). A
+-- trigger waits for whoever writes the table, and whoever would write it waits for that: so it is
+-- made soon or not now.
+create or replace function millrace.write_follower(
+  p_pipeline millrace.pipelines, p_old_column text, p_function text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '1s'
+as $write$
+declare
+  v_status text := p_pipeline.status ->> 'column';
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'INSERT' and new.%2$I is null and new.%3$I is not null
+      or tg_op = 'UPDATE' and new.%2$I is not distinct from old.%2$I
+        and old.%2$I is not null and new.%3$I is distinct from old.%3$I then
+    new.%2$I := millrace.value_meant(%4$s, new.%3$I::text, %5$s::text);
+  elsif new.%2$I is not null and (tg_op = 'INSERT' or new.%2$I is distinct from old.%2$I)
+      and not millrace.old_means(%4$s, new.%3$I::text, new.%2$I::text) then
+    new.%3$I := millrace.old_value_of(%4$s, new.%2$I::text);
+  end if;
+  return new;
+end $$;
+create or replace trigger %6$I before insert or update of %2$I, %3$I on %7$s
+  for each row execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__adopted', v_status, p_old_column, p_pipeline.id,
+    millrace.value_call(p_pipeline, p_old_column, p_function, 'new'),
+    'millrace_' || p_pipeline.name || '_adopted', p_pipeline.entity_table);
+  execute format('revoke all on function millrace.%I() from public',
+    p_pipeline.name || '__adopted');
+exception when lock_not_available then
+  raise exception 'somebody has been writing to table % for over a second',
+    p_pipeline.entity_table
+    using errcode = 'MR004', hint = 'Nothing was written; try again shortly.';
+end
+$write$;
