@@ -104,7 +104,7 @@ describe('a bad definition is refused with the field named', () => {
           { a: stage },
           { entity: { table: 'public.things', key: 'id', projection: 'none', startableBy: ['authenticated'] } },
         ),
-      /entity\.startableBy: belongs to the projection columns.*leave it out/,
+      /entity\.startableBy: belongs to the projections columns and status.*leave it out/,
     ],
     [
       'a role that is none',
