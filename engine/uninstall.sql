@@ -173,7 +173,7 @@ declare
       'millrace.next_unadopted(millrace.pipelines, text, int4)',
       'millrace.end_adoption(millrace.pipelines)', 'millrace.landings(int4)',
       'millrace.value_call(millrace.pipelines, text, text, text)',
-      'millrace.given_expression(millrace.pipelines)',
+      'millrace.given_expressions(millrace.pipelines)',
       'millrace.stages_lacking(millrace.pipelines, text, jsonb)',
       'millrace.count_unadopted(millrace.pipelines, text, text, text)',
       'millrace.adopting_pipeline(text)', 'millrace.adopt(text, text, text, bool, text, int4)',

@@ -8978,10 +8978,12 @@ begin
       order by e.%1$I
       limit $3
       for no key update skip locked
+    ), landing as materialized (
+      select l.value, l.lands, l.stage_id from millrace.landings($4) l
     )
     select t.key, t.old_value, t.value, l.lands, l.stage_id
     from taken t
-    left join millrace.landings($4) l on l.value = t.value$q$,
+    left join landing l on l.value = t.value$q$,
     p_pipeline.entity_key, p_adoption.old_column, p_call, p_pipeline.entity_table,
     p_pipeline.status ->> 'column',
     case
@@ -9269,22 +9271,25 @@ begin
 end
 $$;
 
--- Writes, as a jsonb expression over a row e, what the conditions of given stages read of it. Of a
--- column that they only compare with null that much is told: a text need not be fetched, and rows
--- that are alike in this are counted together.
-create or replace function millrace.given_expression(p_pipeline millrace.pipelines) returns text
+-- Writes what the conditions of given stages read of a row e, as expressions to count rows by, and
+-- the jsonb document that they make, over rows c that have them. Of a column that is only compared
+-- with null that much is told: a text need not be fetched, and rows that are alike in this are
+-- counted together.
+create or replace function millrace.given_expressions(
+  p_pipeline millrace.pipelines, out counted text, out document text
+)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select format('jsonb_build_object(%s)', coalesce(string_agg(
-    case
-      when c.name is null then '''*'', to_jsonb(e)'
-      when c.only_null then
-        format('%L, case when e.%I is not null then ''true''::jsonb end', c.name, c.name)
-      else format('%L, to_jsonb(e.%I)', c.name, c.name)
-    end, ', ' order by c.name), ''))
+  select coalesce(string_agg(', ' || case
+      when c.name is null then 'to_jsonb(e)'
+      when c.only_null then format('case when e.%I is not null then true end', c.name)
+      else format('to_jsonb(e.%I)', c.name)
+    end || ' as given_' || c.place, '' order by c.place), ''),
+    format('jsonb_build_object(%s)', string_agg(
+      format('%L, c.given_%s', coalesce(c.name, '*'), c.place), ', ' order by c.place))
   from (
-    select n.names[2] as name,
+    select n.names[2] as name, row_number() over (order by n.names[2]) as place,
       bool_and(regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
         = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null')) as only_null
     from millrace.version_stages vs
@@ -9337,18 +9342,24 @@ create or replace function millrace.count_unadopted(
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_given record := millrace.given_expressions(p_pipeline);
 begin
   return query execute format($q$
-    with counted as materialized (
-      select e.%1$I::text as old_value, coalesce(%2$s::text, $1) as value, %3$s as asked,
-        count(*) as rows
+    with alike as materialized (
+      select e.%1$I as old, %2$s as new%3$s, count(*) as rows
       from %4$s e
       where e.%5$I is null
-      group by 1, 2, 3
+      group by %7$s
+    ), counted as materialized (
+      select c.old::text as old_value, coalesce(c.new::text, $1) as value, %6$s as asked, c.rows
+      from alike c
+    ), landing as materialized (
+      select l.value, l.lands, l.stage_id from millrace.landings($3) l
     ), told as (
       select c.*, millrace.stages_lacking($2, l.lands, c.asked) as lacking, l.lands, l.stage_id
       from counted c
-      left join millrace.landings($3) l on l.value = c.value
+      left join landing l on l.value = c.value
     )
     select t.old_value, sum(t.rows)::bigint, t.value, t.lands, s.name,
       coalesce(sum(t.rows) filter (where t.lacking <> '{}'), 0)::bigint,
@@ -9361,8 +9372,10 @@ begin
     left join millrace.stages s on s.id = t.stage_id
     group by t.old_value, t.value, t.lands, s.name
     order by 2 desc, 1$q$,
-    p_old_column, p_call, millrace.given_expression(p_pipeline), p_pipeline.entity_table,
-    p_pipeline.status ->> 'column')
+    p_old_column, p_call, v_given.counted, p_pipeline.entity_table,
+    p_pipeline.status ->> 'column', v_given.document, (
+      select string_agg(n::text, ', ')
+      from generate_series(1, 2 + regexp_count(v_given.counted, ' as given_')) n))
   using p_else, p_pipeline, p_pipeline.id, p_pipeline.name;
 end
 $$;
@@ -9395,7 +9408,7 @@ create or replace function millrace.adopt(
   p_value_function text,
   p_dry_run boolean default true,
   p_else text default null,
-  p_portion int default 1000
+  p_portion int default 500
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
@@ -9420,7 +9433,7 @@ begin
   if p_portion is null or p_portion not between 1 and 100000 then
     raise exception 'p_portion is %, but must be from 1 to 100000',
       coalesce(p_portion::text, 'null')
-      using errcode = 'MR002', hint = 'A thousand rows take well under a second.';
+      using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
   end if;
   perform millrace.begin_adoption(v_pipeline, p_old_column, p_value_function, p_else);
   return query
@@ -20822,7 +20835,7 @@ begin
       'millrace.next_unadopted(millrace.pipelines, text, int4)',
       'millrace.end_adoption(millrace.pipelines)', 'millrace.landings(int4)',
       'millrace.value_call(millrace.pipelines, text, text, text)',
-      'millrace.given_expression(millrace.pipelines)',
+      'millrace.given_expressions(millrace.pipelines)',
       'millrace.stages_lacking(millrace.pipelines, text, jsonb)',
       'millrace.count_unadopted(millrace.pipelines, text, text, text)',
       'millrace.adopting_pipeline(text)', 'millrace.adopt(text, text, text, bool, text, int4)',
