@@ -17865,7 +17865,8 @@ begin
   where v.value <> all (millrace.live_values(s -> 'shows'))
   limit 1;
   if found then
-    raise exception 'stage %: shows moves from or to %, which is neither asked nor one of its steps',
+    raise exception
+      'stage %: shows moves from or to %, which is neither asked nor one of its steps',
       v_wrong.stage, v_wrong.value
       using errcode = 'MR001', hint = 'List it in shows.steps, or correct it.';
   end if;
@@ -18169,8 +18170,8 @@ $$;
 
 -- The projection `status`: values that people write
 --
--- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the version
--- that a row's live run has, else of the current one. What a person wrote stands in the row
+-- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
+-- version that a row's live run has, else of the current one. What a person wrote stands in the row
 -- already; it goes into the history first, so that what follows from it comes after.
 
 -- Creates the __since function of a pipeline with its triggers, or drops them where there is no
@@ -18289,8 +18290,7 @@ set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
-  v_said text;
-  v_told text[];
+  v_said text; v_told text[];
   v_written record;
 begin
   if tg_op = 'UPDATE' then
@@ -18300,10 +18300,9 @@ begin
     into v_written
     from %4$s
     where %5$s;
-    if v_written.ids is null then
-      return null;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%6$s
     end if;
-    v_actor := millrace.actor(tg_relid);%6$s
   else
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
       array_fill(null::text, array[count(*)::int]) as was,
@@ -18311,35 +18310,51 @@ begin
     into v_written
     from new_rows n
     where %7$s;
-    if v_written.ids is null then
-      return null;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%8$s
     end if;
-    v_actor := millrace.actor(tg_relid);%8$s
+  end if;
+  if v_written.ids is null then
+    return null;
   end if;
   perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
   return null;
-end $$;
-create or replace trigger %10$I after insert on %11$s referencing new table as new_rows
-  for each statement execute function millrace.%1$I();
-create or replace trigger %12$I after update on %11$s
+end $$;$f$,
+    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
+    v_bodies[2], p_pipeline.id);
+  perform millrace.write_status_triggers(p_pipeline);
+end
+$write$;
+
+-- Creates the triggers of the __intake function of a pipeline with one status column.
+create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
+  for each statement execute function millrace.%4$I();
+create or replace trigger %2$I after update on %3$s
   referencing old table as old_rows new table as new_rows
   for each statement
   when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
     or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id, 'millrace_' || p_pipeline.name || '_inserted',
-    p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_updated');
+  execute function millrace.%4$I()$f$,
+    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
+    p_pipeline.entity_table, p_pipeline.name || '__intake');
 end
 $write$;
 
--- Says of entities, with the values that were written, where their latest runs stand: the version to judge by, the stage that is live,
--- and the last stage that may be started over, null where there was no run.
+-- Says of entities, with the values that were written, where their latest runs stand: the version
+-- to judge by, the stage that is live, and the last stage that may be started over, null where
+-- there was no run.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
-  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
-  until int
+  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status,
+  version_id int, live_id int, until int
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -18385,6 +18400,52 @@ begin
 end
 $$;
 
+-- Judges values that people wrote, in groups that are alike: what each group's write means, null
+-- where it is not allowed.
+create or replace function millrace.judged_values(
+  p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
+) returns table (
+  version_id int, live_id int, fresh boolean, was text, now text, ids text[], means text,
+  stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with standing as materialized (
+      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
+        array_agg(s.id order by s.place) as ids
+      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
+      group by 1, 2, 3, 4, 5, 6
+    )
+    select s.version_id, s.live_id, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
+    from standing s
+    left join lateral (
+      select v.means, v.stage_id
+      from millrace.version_moves v
+      left join millrace.version_stages vs
+        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
+      where v.version_id = s.version_id
+        and v.by = 'person'
+        and not v.retired
+        and v.from_value is not distinct from s.was
+        and v.to_value = s.now
+        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
+        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
+        and (v.means <> 'discard' or (
+          select bool_and(r.began_from = s.now)
+          from millrace.runs r
+          where r.pipeline_id = p_pipeline_id
+            and r.entity_id = any (s.ids)
+            and r.status = 'running'))
+      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
+        v.declared desc, vs.position
+      limit 1) m on true;
+end
+$$;
+
 -- Acts on values that people wrote: judges them all, then does what each means. The caller, an
 -- intake trigger, holds the entities.
 create or replace function millrace.on_values_written(
@@ -18405,36 +18466,9 @@ declare
   v_group record;
 begin
   for v_group in
-    with standing as materialized (
-      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
-        array_agg(s.id order by s.place) as ids
-      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
-      group by 1, 2, 3, 4, 5, 6
-    )
-    select s.*, m.means, m.stage_id, m.declared
-    from standing s
-    left join lateral (
-      select v.means, v.stage_id, v.declared
-      from millrace.version_moves v
-      left join millrace.version_stages vs
-        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
-      where v.version_id = s.version_id
-        and v.by = 'person'
-        and not v.retired
-        and v.from_value is not distinct from s.was
-        and v.to_value = s.now
-        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
-        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
-        and (v.means <> 'discard' or (
-          select bool_and(r.began_from = s.now)
-          from millrace.runs r
-          where r.pipeline_id = p_pipeline_id
-            and r.entity_id = any (s.ids)
-            and r.status = 'running'))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
-        v.declared desc, vs.position
-      limit 1) m on true
-    order by m.means is not null, s.ids[1]
+    select j.*
+    from millrace.judged_values(p_pipeline_id, p_ids, p_was, p_now) j
+    order by j.means is not null, j.ids[1]
   loop
     case v_group.means
       when 'step' then null;
@@ -18459,8 +18493,8 @@ begin
 end
 $$;
 
--- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value at
--- which it was is kept where the question that follows may be taken back.
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
+-- at which it was is kept where the question that follows may be taken back.
 create or replace function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
 ) returns void
@@ -18469,7 +18503,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
-  if (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id) then
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
     update millrace.runs r
     set began_from = p_was
     where r.pipeline_id = p_pipeline_id
@@ -18741,7 +18778,8 @@ begin
       end,
       case
         when p_was is null then null
-        when v_next is null then format('At %s nobody writes: the engine goes on from there.', p_was)
+        when v_next is null
+          then format('At %s nobody writes: the engine goes on from there.', p_was)
         else format('From %s people may write: %s.', p_was, v_next)
       end);
 end
@@ -18930,8 +18968,8 @@ as $$
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
 $$;
 
--- Lists the values at which a run may rest, with the last stage that may be started from there; what
--- follows a stage that was done begins by a condition, or when a person asks for it.
+-- Lists the values at which a run may rest, with the last stage that may be started from there;
+-- what follows a stage that was done begins by a condition, or when a person asks for it.
 create or replace function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
@@ -18964,8 +19002,35 @@ as $$
     select p.status -> 'ends' ->> e from unnest(s.ends) e) f
 $$;
 
--- Lists what people may write: they begin rows, start stages over, go from step to step, answer,
--- and take a question back.
+-- Lists what people may write while a question is open: they go from step to step, answer it, and
+-- take it back.
+create or replace function millrace.moves_of_questions(p_version_id int)
+returns table (
+  from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
+  union
+  select v #>> '{}', a.key, 'answer', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_each(s.shows -> 'answers') a
+  cross join lateral jsonb_array_elements(a.value -> 'from') v
+  union
+  select w, r.value, 'discard', s.id, s.id, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  join millrace.resting_values(p_version_id) r on r.done
+  where s.shows -> 'discard' = 'true' and r.value <> w
+$$;
+
+-- Lists what people may write: they begin rows, start stages over, and see to questions.
 create or replace function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
@@ -19010,20 +19075,7 @@ as $$
   where r.value <> s.ready
     and (r.value <> all (t.closed) or r.done and s.on_demand)
   union
-  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
-  from stage s
-  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
-  union
-  select v #>> '{}', a.key, 'answer', s.id, s.id, false
-  from stage s
-  cross join lateral jsonb_each(s.shows -> 'answers') a
-  cross join lateral jsonb_array_elements(a.value -> 'from') v
-  union
-  select w, r.value, 'discard', s.id, s.id, false
-  from stage s
-  cross join lateral unnest(millrace.live_values(s.shows)) w
-  join millrace.resting_values(p_version_id) r on r.done
-  where s.shows -> 'discard' = 'true' and r.value <> w
+  select * from millrace.moves_of_questions(p_version_id)
   union
   select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
     coalesce(g.id, s.id), true
@@ -19105,7 +19157,8 @@ create or replace function millrace.status_figures(
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
+  select
+    coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
     coalesce(string_agg(format(' or e.%I is distinct from t.%I', f.column_name, f.name), ''
       order by f.place), '')
   from (
@@ -19126,7 +19179,6 @@ set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_figures record := millrace.status_figures(p_pipeline.status, p_claim);
-  v_history jsonb := p_pipeline.status -> 'history';
   v_values text[] := array[
     p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key), p_key_type,
     quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline), p_targets,
@@ -19134,7 +19186,9 @@ declare
     case when p_claim then 'order by e.' || quote_ident(p_pipeline.entity_key)
       || ' for no key update of e skip locked' else '' end];
 begin
-  if v_history is null and p_claim then
+  if p_pipeline.status ? 'history' then
+    return millrace.show_with_history(p_pipeline.status -> 'history', v_values);
+  elsif p_claim then
     return format($f$
     with seen as (
       select e.ctid as place, t.*
@@ -19145,13 +19199,24 @@ begin
     update %1$s e set %4$s = t.value::%5$s%7$s
     from seen t
     where e.ctid = t.place;$f$, variadic v_values);
-  elsif v_history is null then
-    return format($f$
+  end if;
+  return format($f$
     update %1$s e set %4$s = t.value::%5$s%7$s
     from (%6$s) t
     where e.%2$s = t.id::%3$s
       and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
-  end if;
+end
+$write$;
+
+-- Writes such a statement with the history: it reads what the rows really show, asks for each kind
+-- of way once, and writes the values on the way with the rows. p_values is what show_statement()
+-- has to say, in its order.
+create or replace function millrace.show_with_history(p_history jsonb, p_values text[])
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
   return format($f$
     with seen as materialized (
       select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
@@ -19189,9 +19254,9 @@ begin
       and p.done_id is not distinct from w.done_id
       and p.via is not distinct from w.via
     cross join lateral unnest(p.steps, p.actors) with ordinality u(value, actor, place)
-    order by w.key, u.place;$f$, variadic v_values || array[
-      v_history ->> 'since', to_regclass(v_history ->> 'table')::text, v_history ->> 'key',
-      p_pipeline.entity_table::text]);
+    order by w.key, u.place;$f$, variadic p_values || array[
+      p_history ->> 'since', to_regclass(p_history ->> 'table')::text, p_history ->> 'key',
+      p_values[1]]);
 end
 $write$;
 
@@ -19272,7 +19337,8 @@ begin
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
-      and min(cardinality(c.queued)) = max(cardinality(c.queued)) then max(cardinality(c.queued)) end
+        and min(cardinality(c.queued)) = max(cardinality(c.queued))
+      then max(cardinality(c.queued)) end
     from unnest(p_changes) c);
   if v_ready = 1 or v_ready = 0 and p_stage = any (%4$L::text[]) then
     case p_stage%2$s
@@ -19453,10 +19519,34 @@ begin
 end
 $$;
 
--- Finds what decides what the latest runs of entities show: the live attempt, the last completed one
--- of a run that is over, or the one that failed; and in which phase that is. done_id is the stage
--- completed right before the live one. dropped: over without having been in work. An entity whose
--- run is between two stages is left out.
+-- Finds the stage of a run that was completed last before a place of its version, and what that one
+-- shows if it was a person's.
+create or replace function millrace.done_before(
+  p_run_id bigint, p_version_id int, p_place int, out done_id int, out via text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.stage_id,
+    case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end
+  into done_id, via
+  from millrace.attempts a
+  join millrace.version_stages vs on vs.version_id = p_version_id and vs.stage_id = a.stage_id
+  join millrace.stages s on s.id = a.stage_id
+  where a.run_id = p_run_id
+    and not a.superseded
+    and a.state = 'completed'
+    and vs.position < p_place
+  order by vs.position desc
+  limit 1;
+end
+$$;
+
+-- Finds what decides what the latest runs of entities show: the live attempt, the last completed
+-- one of a run that is over, or the one that failed; and in which phase that is. done_id is the
+-- stage completed right before the live one, via what a person's shows. dropped: over without
+-- having been in work. An entity whose run is between two stages is left out.
 create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -19467,39 +19557,36 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
+declare v_now timestamptz := millrace.now();
 begin
   return query
     select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
       case
-        when r.ended_as is not null then 'ended'
-        when e.discarded then 'discarded'
+        when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
         when r.status = 'completed' then 'completed'
         when r.status = 'failed' and w.started_at is not null then 'failed'
         when r.status <> 'running' then 'dropped'
         when w.kind = 'manual' then 'asked'
         when w.state <> 'queued' then 'started'
-        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
+        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > v_now then 'backoff'
         else 'queued'
       end,
-      case when r.status = 'failed' then w.error ->> 'code' end,
+      case r.status when 'failed' then w.error ->> 'code' end,
       case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-      d.stage_id, d.via, w.retry_count
+      d.done_id, d.via, w.retry_count
     from unnest(p_ids) i(id)
     cross join lateral (
       select o.*
       from millrace.runs o
-      where o.entity_id = i.id
-        and o.pipeline_id = p_pipeline_id
-      order by o.id desc
-      limit 1) r
+      where o.entity_id = i.id and o.pipeline_id = p_pipeline_id
+      order by o.id desc limit 1) r
     cross join lateral (
       select r.status = 'completed' and r.began_from is not null and exists (
         select
         from millrace.attempts a
         where a.run_id = r.id
           and not a.superseded
-          and a.state = 'skipped'
-          and a.error ->> 'code' = 'discarded') as discarded
+          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
       offset 0) e
     left join lateral (
       select a.*, s.kind, s.shows, vs.position
@@ -19515,18 +19602,8 @@ begin
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
-    left join lateral (
-      select a.stage_id,
-        case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
-      from millrace.attempts a
-      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-      join millrace.stages s on s.id = a.stage_id
-      where a.run_id = r.id
-        and not a.superseded
-        and a.state = 'completed'
-        and vs.position < w.position
-      order by vs.position desc
-      limit 1) d on r.status = 'running'
+    left join lateral millrace.done_before(r.id, r.version_id, w.position) d
+      on r.status = 'running'
     where r.status <> 'running' or w.id is not null;
 end
 $$;
@@ -19548,7 +19625,8 @@ begin
       case d.phase
         when 'ended' then p.status -> 'ends' ->> d.ended_as
         when 'discarded' then d.began_from
-        when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
+        when 'completed' then coalesce(
+          millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
           select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
           from millrace.version_stages vs
           join millrace.stages s on s.id = vs.stage_id
@@ -19610,19 +19688,16 @@ declare
   v_last text := p_was;
 begin
   select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_at
-  from millrace.stages s
-  where s.id = p_stage_id;
+  from millrace.stages s where s.id = p_stage_id;
   select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_done
-  from millrace.stages s
-  where s.id = p_done_id;
+  from millrace.stages s where s.id = p_done_id;
   v_within := coalesce(p_was = any (millrace.live_values(v_at.shows)), false);
   v_after := coalesce(not v_within and v_done.id is distinct from v_at.id
     and p_was = any (millrace.live_values(v_done.shows)), false);
   v_crosses := v_at.id is not null
     and v_at.shows -> 'layer' is distinct from v_done.shows -> 'layer';
   v_waited := coalesce(p_was in (v_at.shows ->> 'backoff', v_at.shows ->> 'queued'), false);
-  -- What is left of the stage that is done, from layer to layer, what comes first of the stage that
-  -- the value is of, and the value.
+  -- What is left of the stage that is done, layers, what comes first of the other, and the value.
   v_values := array[
     case when v_after and p_was = v_done.shows ->> 'backoff' then v_done.shows ->> 'queued' end,
     case when v_after and p_was in (v_done.shows ->> 'backoff', v_done.shows ->> 'queued')
@@ -19644,8 +19719,7 @@ begin
       when p_phase in ('started', 'completed') then v_at.agent
       else 'system:auto'
     end];
-  steps := '{}';
-  actors := '{}';
+  steps := '{}'; actors := '{}';
   for v_place in 1 .. 8 loop
     if v_values[v_place] <> v_last or v_last is null and v_values[v_place] is not null then
       v_last := v_values[v_place];
@@ -21013,7 +21087,9 @@ begin
       'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',
+      'millrace.write_status_triggers(millrace.pipelines)',
       'millrace.standings(int4, text[], text[], text[])',
+      'millrace.judged_values(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.start_at_value(int4, int4, text, text[])',
       'millrace.begin_at_value(int4, int4, text, text, text, text[])',
@@ -21024,17 +21100,19 @@ begin
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
       'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
-      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
-      'millrace.status_figures(jsonb, bool)',
+      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
+      'millrace.save_moves(int4)', 'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
-      'millrace.status_type(millrace.pipelines)', 'millrace.status_columns(jsonb)',
-      'millrace.completed_targets(millrace.stages)', 'millrace.is_last(millrace.stages)',
+      'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
+      'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
+      'millrace.is_last(millrace.stages)',
       'millrace.write_status_outcomes(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',
       'millrace.write_status(millrace.pipelines, text)', 'millrace.show_status(int4, text[])',
       'millrace.live_values(jsonb)', 'millrace.done_value(jsonb, jsonb)',
-      'millrace.deciding_attempts(int4, text[])', 'millrace.status_states(int4, text[])',
+      'millrace.done_before(int8, int4, int4)', 'millrace.deciding_attempts(int4, text[])',
+      'millrace.status_states(int4, text[])',
       'millrace.status_path(text, text, text, int4, int4, text)',
       'millrace.show_due(int4, int4)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',

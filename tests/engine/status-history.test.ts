@@ -139,8 +139,8 @@ test('define() fills the lookup table, and a value that is dropped stays there',
   expect(await engine.value('select count(*)::int from public.note_lookup where code = 510')).toBe(1);
   expect(
     await engine.rows(
-      `select v.value, v.retired from millrace.status_values v join millrace.pipelines p on p.id = v.pipeline_id
-       where p.name = 'notes' and v.value in ('500', '510') order by v.retired`,
+      `select value, retired from millrace.status_values v join millrace.pipelines p on p.id = v.pipeline_id
+       where p.name = 'notes' and value in ('500', '510') order by retired`,
     ),
   ).toEqual([
     { value: '500', retired: false },

@@ -131,7 +131,7 @@ test('status_moves lists what may follow, by whom, and what of it a diagram draw
   await makeNotes(engine);
   const moves = (of: string) =>
     engine.rows(
-      `select to_value, by, means, drawn from millrace.status_moves
+      `select to_value, by, means, drawn from millrace.status_moves 
        where pipeline = 'notes' and from_value = $1 and by <> 'call' order by 1, 2`,
       [of],
     );

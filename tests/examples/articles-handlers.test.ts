@@ -265,6 +265,16 @@ describe('score', () => {
     expect(await run(scoreStage, far, env)).toMatchObject({ result: { relevant: false } });
   });
 
+  test('has nothing to go by in a row without text', async () => {
+    const project = await startArticleProject({ topic: topics });
+    const outcome = await run(
+      scoreStage,
+      { title: ' ', summary: null, content: null },
+      { ...project.env, ...localEnv() },
+    );
+    expect(outcome).toMatchObject({ error: { code: 'no_content', permanent: true } });
+  });
+
   test('goes by the threshold that is set', async () => {
     const project = await startArticleProject({ topic: topics });
     const env = { ...project.env, ...localEnv(), ARTICLES_SCORE_THRESHOLD: '0.99' };
@@ -278,7 +288,10 @@ describe('score', () => {
     const result = { score: 0.8, topic_id: 'topic-2', relevant: true, by: 'model', threshold: 0.5 };
     expect(await run(scoreStage, article, env)).toMatchObject({ outcome: 'completed', result });
     const [asked] = server.asked();
-    expect(asked.text.format.schema.properties.topic.enum).toEqual(['Bakeries', 'Canals']);
+    expect(asked.text.format.schema.properties.topic).toMatchObject({
+      enum: ['Bakeries', 'Canals'],
+      description: expect.stringContaining('Canals: Canals, locks, lock gates and boats'),
+    });
     expect(asked.input).toContain('Boats pass the locks');
   });
 
@@ -360,7 +373,10 @@ describe('tag', () => {
     const server = await startModelServer(() => ({ json: modelResponse({ tags: ['canals', 'canals'] }) }));
     const env = { ...project.env, ...server.env };
     expect(await run(tagStage, article, env)).toMatchObject({ outcome: 'completed', result: { tags: ['canals'] } });
-    expect(server.asked()[0].text.format.schema.properties.tags.items.enum).toEqual(['canals', 'bread']);
+    const [{ input, text }] = server.asked();
+    const { items } = text.format.schema.properties.tags;
+    expect(items).toMatchObject({ enum: ['canals', 'bread'], description: 'canals: Locks, boats and water' });
+    expect(input).not.toContain('bread');
     const local = await startModel({ env: {} });
     const outcome = await run(tagStage, article, { ...project.env, LLM_URL: local.url, LLM_MODEL: 'local' });
     await local.stop();

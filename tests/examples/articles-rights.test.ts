@@ -187,3 +187,15 @@ test('of two curators the second is told what became of the article', async ({
   expect((await other.query(`${move(id, 540)} and status_code = 310`)).rowCount).toBe(0);
   expect(await articles.row(id)).toMatchObject({ status_code: 330 });
 });
+
+test('a curator may answer by a decision too, another user may not', async ({ articles, engine, people }) => {
+  const id = await articles.reviewed(310);
+  const asked = 'select attempt_id from public.millrace_decisions where closed_at is null';
+  expect((await people.user.query(asked)).rows).toEqual([]);
+  const [question] = (await people.curator.query(asked)).rows;
+  const decide = [`select public.millrace_decide($1, '{"verdict": "reject"}')`, [question.attempt_id]] as const;
+  await expect(people.user.query(decide[0], [...decide[1]])).rejects.toMatchObject({ code: 'MR003' });
+  await people.curator.query(decide[0], [...decide[1]]);
+  expect(await articles.row(id)).toMatchObject({ status_code: 540 });
+  expect(await changedBy(engine, id)).toBe('user:rick');
+});

@@ -73,6 +73,16 @@ describe('responses', () => {
     expect(total_tokens).toBe(input_tokens + output_tokens);
   });
 
+  test('of a list of choices those are picked that the material mentions, and one at least', async () => {
+    const choose = async (values: [string, ...string[]]) => {
+      const schema = z.object({ subjects: z.array(z.enum(values)).max(5) });
+      const text = { format: zodTextFormat(schema, 'subjects') };
+      return (await client.responses.parse({ model: 'any', input: ferry, text })).output_parsed?.subjects;
+    };
+    expect(await choose(['trains', 'dogs', 'tickets', 'weather'])).toEqual(['dogs', 'tickets']);
+    expect(await choose(['trains', 'weather'])).toEqual(['trains']);
+  });
+
   test('a draft that has the form of the answer is handed back, and no other', async () => {
     const draft = { ...ferryAnswer, dogs: 'Dogs are not let on board.' };
     const ask = async (given: object) => {

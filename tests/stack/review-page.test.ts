@@ -30,6 +30,12 @@ async function open(page: Page, title: string): Promise<void> {
   await expect.poll(() => heading(page).textContent()).toBe(title);
 }
 
+/** From here on the page does not find out by itself what others do, as in a window that nobody sees. */
+const stopLooking = (page: Page) =>
+  page.evaluate(() => {
+    Object.defineProperty(document, 'hidden', { value: true });
+  });
+
 /** What has the focus, by its tag and text. */
 const focused = (page: Page) =>
   page.evaluate(() => `${document.activeElement?.tagName.toLowerCase()} ${document.activeElement?.textContent ?? ''}`);
@@ -105,6 +111,8 @@ test('what is written in a title is shown as text, never as a part of the page',
   await open(page, title);
   expect(await page.locator('#summary').textContent()).toBe('<script>document.title = 2</script>');
   expect(await page.locator('main b, main script').count()).toBe(0);
+  const image = page.getByRole('img', { name: 'Thumbnail of' });
+  await expect.poll(() => image.evaluate((element) => (element as HTMLImageElement).naturalWidth)).toBe(1);
   expect(await page.title()).toContain(title);
 });
 
@@ -138,7 +146,7 @@ test('of two curators the slower one is told who was faster, and changes nothing
   await expect.poll(() => code(ann.page)).toBe('310 in review');
   expect(await ann.page.locator('#since').textContent()).toContain('by rick');
   // Nobody looks meanwhile: the write itself must find out.
-  await ann.page.evaluate(() => Object.defineProperty(document, 'hidden', { value: true }));
+  await stopLooking(ann.page);
   await press(rick.page, 'Approve');
   await told(rick.page, 'Approved.');
   await press(ann.page, 'Reject');
@@ -170,10 +178,13 @@ test('of two who edit one text, the later keeps what was written and sees what t
   await told(rick.page, 'You can edit');
   await ann.page.goto(`${review.pageUrl}#/article/${id}`);
   await ann.page.getByLabel('Title').fill('Wheels, by Ann');
+  await stopLooking(ann.page);
   await rick.page.getByLabel('Title').fill('Wheels, by Rick');
   await press(rick.page, 'Save');
   await told(rick.page, 'Saved.');
+  await press(ann.page, 'Save');
   await refused(ann.page, 'Somebody else has saved another text meanwhile.');
+  expect(await review.value('select title from public.ingestion_queue where id = $1', [id])).toBe('Wheels, by Rick');
   const box = ann.page.getByRole('region', { name: 'Your unsaved text' });
   expect(await box.getByRole('definition').allTextContents()).toEqual(['Wheels, by Ann', 'Wheels, by Rick']);
   expect(await ann.page.getByLabel('Title').inputValue()).toBe('Wheels, by Ann');

@@ -8,6 +8,11 @@ import { defineArticles } from './define-articles.ts';
 import type { Row } from './engine.ts';
 import { ProjectStack } from './project-stack.ts';
 
+const pixel = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
 /** Somebody at the review page. */
 export interface Visitor {
   page: Page;
@@ -60,6 +65,7 @@ export class ReviewStack extends ProjectStack {
       if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
         this.faults.push(message.text());
     });
+    await page.route('https://images.test/**', (route) => route.fulfill({ contentType: 'image/png', body: pixel }));
     await page.goto(url);
     return page;
   }
@@ -87,7 +93,7 @@ export class ReviewStack extends ProjectStack {
 
   /** A complete article at 300 with this title. */
   async article(title: string, changes: Row = {}): Promise<string> {
-    const row = { ...complete, thumbnail_url: `${this.stack.apiUrl}/review/loom.svg`, title, ...changes };
+    const row = { ...complete, title, ...changes };
     const names = Object.keys(row);
     return this.value(
       `insert into public.ingestion_queue (${names}) values (${names.map((_, n) => `$${n + 1}`)}) returning id`,

@@ -294,7 +294,8 @@ begin
   where v.value <> all (millrace.live_values(s -> 'shows'))
   limit 1;
   if found then
-    raise exception 'stage %: shows moves from or to %, which is neither asked nor one of its steps',
+    raise exception
+      'stage %: shows moves from or to %, which is neither asked nor one of its steps',
       v_wrong.stage, v_wrong.value
       using errcode = 'MR001', hint = 'List it in shows.steps, or correct it.';
   end if;

@@ -1,7 +1,7 @@
 -- The projection `status`: values that people write
 --
--- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the version
--- that a row's live run has, else of the current one. What a person wrote stands in the row
+-- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
+-- version that a row's live run has, else of the current one. What a person wrote stands in the row
 -- already; it goes into the history first, so that what follows from it comes after.
 
 -- Creates the __since function of a pipeline with its triggers, or drops them where there is no
@@ -120,8 +120,7 @@ set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
-  v_said text;
-  v_told text[];
+  v_said text; v_told text[];
   v_written record;
 begin
   if tg_op = 'UPDATE' then
@@ -131,10 +130,9 @@ begin
     into v_written
     from %4$s
     where %5$s;
-    if v_written.ids is null then
-      return null;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%6$s
     end if;
-    v_actor := millrace.actor(tg_relid);%6$s
   else
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
       array_fill(null::text, array[count(*)::int]) as was,
@@ -142,35 +140,51 @@ begin
     into v_written
     from new_rows n
     where %7$s;
-    if v_written.ids is null then
-      return null;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%8$s
     end if;
-    v_actor := millrace.actor(tg_relid);%8$s
+  end if;
+  if v_written.ids is null then
+    return null;
   end if;
   perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
   return null;
-end $$;
-create or replace trigger %10$I after insert on %11$s referencing new table as new_rows
-  for each statement execute function millrace.%1$I();
-create or replace trigger %12$I after update on %11$s
+end $$;$f$,
+    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
+    v_bodies[2], p_pipeline.id);
+  perform millrace.write_status_triggers(p_pipeline);
+end
+$write$;
+
+-- Creates the triggers of the __intake function of a pipeline with one status column.
+create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
+  for each statement execute function millrace.%4$I();
+create or replace trigger %2$I after update on %3$s
   referencing old table as old_rows new table as new_rows
   for each statement
   when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
     or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id, 'millrace_' || p_pipeline.name || '_inserted',
-    p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_updated');
+  execute function millrace.%4$I()$f$,
+    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
+    p_pipeline.entity_table, p_pipeline.name || '__intake');
 end
 $write$;
 
--- Says of entities, with the values that were written, where their latest runs stand: the version to judge by, the stage that is live,
--- and the last stage that may be started over, null where there was no run.
+-- Says of entities, with the values that were written, where their latest runs stand: the version
+-- to judge by, the stage that is live, and the last stage that may be started over, null where
+-- there was no run.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
-  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id int, live_id int,
-  until int
+  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status,
+  version_id int, live_id int, until int
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -216,6 +230,52 @@ begin
 end
 $$;
 
+-- Judges values that people wrote, in groups that are alike: what each group's write means, null
+-- where it is not allowed.
+create or replace function millrace.judged_values(
+  p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
+) returns table (
+  version_id int, live_id int, fresh boolean, was text, now text, ids text[], means text,
+  stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with standing as materialized (
+      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
+        array_agg(s.id order by s.place) as ids
+      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
+      group by 1, 2, 3, 4, 5, 6
+    )
+    select s.version_id, s.live_id, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
+    from standing s
+    left join lateral (
+      select v.means, v.stage_id
+      from millrace.version_moves v
+      left join millrace.version_stages vs
+        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
+      where v.version_id = s.version_id
+        and v.by = 'person'
+        and not v.retired
+        and v.from_value is not distinct from s.was
+        and v.to_value = s.now
+        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
+        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
+        and (v.means <> 'discard' or (
+          select bool_and(r.began_from = s.now)
+          from millrace.runs r
+          where r.pipeline_id = p_pipeline_id
+            and r.entity_id = any (s.ids)
+            and r.status = 'running'))
+      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
+        v.declared desc, vs.position
+      limit 1) m on true;
+end
+$$;
+
 -- Acts on values that people wrote: judges them all, then does what each means. The caller, an
 -- intake trigger, holds the entities.
 create or replace function millrace.on_values_written(
@@ -236,36 +296,9 @@ declare
   v_group record;
 begin
   for v_group in
-    with standing as materialized (
-      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
-        array_agg(s.id order by s.place) as ids
-      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
-      group by 1, 2, 3, 4, 5, 6
-    )
-    select s.*, m.means, m.stage_id, m.declared
-    from standing s
-    left join lateral (
-      select v.means, v.stage_id, v.declared
-      from millrace.version_moves v
-      left join millrace.version_stages vs
-        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
-      where v.version_id = s.version_id
-        and v.by = 'person'
-        and not v.retired
-        and v.from_value is not distinct from s.was
-        and v.to_value = s.now
-        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
-        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
-        and (v.means <> 'discard' or (
-          select bool_and(r.began_from = s.now)
-          from millrace.runs r
-          where r.pipeline_id = p_pipeline_id
-            and r.entity_id = any (s.ids)
-            and r.status = 'running'))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
-        v.declared desc, vs.position
-      limit 1) m on true
-    order by m.means is not null, s.ids[1]
+    select j.*
+    from millrace.judged_values(p_pipeline_id, p_ids, p_was, p_now) j
+    order by j.means is not null, j.ids[1]
   loop
     case v_group.means
       when 'step' then null;
@@ -290,8 +323,8 @@ begin
 end
 $$;
 
--- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value at
--- which it was is kept where the question that follows may be taken back.
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
+-- at which it was is kept where the question that follows may be taken back.
 create or replace function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
 ) returns void
@@ -300,7 +333,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
-  if (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id) then
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
     update millrace.runs r
     set began_from = p_was
     where r.pipeline_id = p_pipeline_id
@@ -572,7 +608,8 @@ begin
       end,
       case
         when p_was is null then null
-        when v_next is null then format('At %s nobody writes: the engine goes on from there.', p_was)
+        when v_next is null
+          then format('At %s nobody writes: the engine goes on from there.', p_was)
         else format('From %s people may write: %s.', p_was, v_next)
       end);
 end

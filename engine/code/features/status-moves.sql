@@ -181,8 +181,8 @@ as $$
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
 $$;
 
--- Lists the values at which a run may rest, with the last stage that may be started from there; what
--- follows a stage that was done begins by a condition, or when a person asks for it.
+-- Lists the values at which a run may rest, with the last stage that may be started from there;
+-- what follows a stage that was done begins by a condition, or when a person asks for it.
 create or replace function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
@@ -215,8 +215,35 @@ as $$
     select p.status -> 'ends' ->> e from unnest(s.ends) e) f
 $$;
 
--- Lists what people may write: they begin rows, start stages over, go from step to step, answer,
--- and take a question back.
+-- Lists what people may write while a question is open: they go from step to step, answer it, and
+-- take it back.
+create or replace function millrace.moves_of_questions(p_version_id int)
+returns table (
+  from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
+  union
+  select v #>> '{}', a.key, 'answer', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_each(s.shows -> 'answers') a
+  cross join lateral jsonb_array_elements(a.value -> 'from') v
+  union
+  select w, r.value, 'discard', s.id, s.id, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  join millrace.resting_values(p_version_id) r on r.done
+  where s.shows -> 'discard' = 'true' and r.value <> w
+$$;
+
+-- Lists what people may write: they begin rows, start stages over, and see to questions.
 create or replace function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
@@ -261,20 +288,7 @@ as $$
   where r.value <> s.ready
     and (r.value <> all (t.closed) or r.done and s.on_demand)
   union
-  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
-  from stage s
-  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
-  union
-  select v #>> '{}', a.key, 'answer', s.id, s.id, false
-  from stage s
-  cross join lateral jsonb_each(s.shows -> 'answers') a
-  cross join lateral jsonb_array_elements(a.value -> 'from') v
-  union
-  select w, r.value, 'discard', s.id, s.id, false
-  from stage s
-  cross join lateral unnest(millrace.live_values(s.shows)) w
-  join millrace.resting_values(p_version_id) r on r.done
-  where s.shows -> 'discard' = 'true' and r.value <> w
+  select * from millrace.moves_of_questions(p_version_id)
   union
   select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
     coalesce(g.id, s.id), true

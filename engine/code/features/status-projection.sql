@@ -13,7 +13,8 @@ create or replace function millrace.status_figures(
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
+  select
+    coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
     coalesce(string_agg(format(' or e.%I is distinct from t.%I', f.column_name, f.name), ''
       order by f.place), '')
   from (
@@ -34,7 +35,6 @@ set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_figures record := millrace.status_figures(p_pipeline.status, p_claim);
-  v_history jsonb := p_pipeline.status -> 'history';
   v_values text[] := array[
     p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key), p_key_type,
     quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline), p_targets,
@@ -42,7 +42,9 @@ declare
     case when p_claim then 'order by e.' || quote_ident(p_pipeline.entity_key)
       || ' for no key update of e skip locked' else '' end];
 begin
-  if v_history is null and p_claim then
+  if p_pipeline.status ? 'history' then
+    return millrace.show_with_history(p_pipeline.status -> 'history', v_values);
+  elsif p_claim then
     return format($f$
     with seen as (
       select e.ctid as place, t.*
@@ -53,13 +55,24 @@ begin
     update %1$s e set %4$s = t.value::%5$s%7$s
     from seen t
     where e.ctid = t.place;$f$, variadic v_values);
-  elsif v_history is null then
-    return format($f$
+  end if;
+  return format($f$
     update %1$s e set %4$s = t.value::%5$s%7$s
     from (%6$s) t
     where e.%2$s = t.id::%3$s
       and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
-  end if;
+end
+$write$;
+
+-- Writes such a statement with the history: it reads what the rows really show, asks for each kind
+-- of way once, and writes the values on the way with the rows. p_values is what show_statement()
+-- has to say, in its order.
+create or replace function millrace.show_with_history(p_history jsonb, p_values text[])
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
   return format($f$
     with seen as materialized (
       select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
@@ -97,9 +110,9 @@ begin
       and p.done_id is not distinct from w.done_id
       and p.via is not distinct from w.via
     cross join lateral unnest(p.steps, p.actors) with ordinality u(value, actor, place)
-    order by w.key, u.place;$f$, variadic v_values || array[
-      v_history ->> 'since', to_regclass(v_history ->> 'table')::text, v_history ->> 'key',
-      p_pipeline.entity_table::text]);
+    order by w.key, u.place;$f$, variadic p_values || array[
+      p_history ->> 'since', to_regclass(p_history ->> 'table')::text, p_history ->> 'key',
+      p_values[1]]);
 end
 $write$;
 
@@ -180,7 +193,8 @@ begin
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
-      and min(cardinality(c.queued)) = max(cardinality(c.queued)) then max(cardinality(c.queued)) end
+        and min(cardinality(c.queued)) = max(cardinality(c.queued))
+      then max(cardinality(c.queued)) end
     from unnest(p_changes) c);
   if v_ready = 1 or v_ready = 0 and p_stage = any (%4$L::text[]) then
     case p_stage%2$s

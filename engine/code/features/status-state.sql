@@ -34,10 +34,34 @@ begin
 end
 $$;
 
--- Finds what decides what the latest runs of entities show: the live attempt, the last completed one
--- of a run that is over, or the one that failed; and in which phase that is. done_id is the stage
--- completed right before the live one. dropped: over without having been in work. An entity whose
--- run is between two stages is left out.
+-- Finds the stage of a run that was completed last before a place of its version, and what that one
+-- shows if it was a person's.
+create or replace function millrace.done_before(
+  p_run_id bigint, p_version_id int, p_place int, out done_id int, out via text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select a.stage_id,
+    case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end
+  into done_id, via
+  from millrace.attempts a
+  join millrace.version_stages vs on vs.version_id = p_version_id and vs.stage_id = a.stage_id
+  join millrace.stages s on s.id = a.stage_id
+  where a.run_id = p_run_id
+    and not a.superseded
+    and a.state = 'completed'
+    and vs.position < p_place
+  order by vs.position desc
+  limit 1;
+end
+$$;
+
+-- Finds what decides what the latest runs of entities show: the live attempt, the last completed
+-- one of a run that is over, or the one that failed; and in which phase that is. done_id is the
+-- stage completed right before the live one, via what a person's shows. dropped: over without
+-- having been in work. An entity whose run is between two stages is left out.
 create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -48,39 +72,36 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
+declare v_now timestamptz := millrace.now();
 begin
   return query
     select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
       case
-        when r.ended_as is not null then 'ended'
-        when e.discarded then 'discarded'
+        when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
         when r.status = 'completed' then 'completed'
         when r.status = 'failed' and w.started_at is not null then 'failed'
         when r.status <> 'running' then 'dropped'
         when w.kind = 'manual' then 'asked'
         when w.state <> 'queued' then 'started'
-        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > millrace.now() then 'backoff'
+        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > v_now then 'backoff'
         else 'queued'
       end,
-      case when r.status = 'failed' then w.error ->> 'code' end,
+      case r.status when 'failed' then w.error ->> 'code' end,
       case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-      d.stage_id, d.via, w.retry_count
+      d.done_id, d.via, w.retry_count
     from unnest(p_ids) i(id)
     cross join lateral (
       select o.*
       from millrace.runs o
-      where o.entity_id = i.id
-        and o.pipeline_id = p_pipeline_id
-      order by o.id desc
-      limit 1) r
+      where o.entity_id = i.id and o.pipeline_id = p_pipeline_id
+      order by o.id desc limit 1) r
     cross join lateral (
       select r.status = 'completed' and r.began_from is not null and exists (
         select
         from millrace.attempts a
         where a.run_id = r.id
           and not a.superseded
-          and a.state = 'skipped'
-          and a.error ->> 'code' = 'discarded') as discarded
+          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
       offset 0) e
     left join lateral (
       select a.*, s.kind, s.shows, vs.position
@@ -96,18 +117,8 @@ begin
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
-    left join lateral (
-      select a.stage_id,
-        case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
-      from millrace.attempts a
-      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-      join millrace.stages s on s.id = a.stage_id
-      where a.run_id = r.id
-        and not a.superseded
-        and a.state = 'completed'
-        and vs.position < w.position
-      order by vs.position desc
-      limit 1) d on r.status = 'running'
+    left join lateral millrace.done_before(r.id, r.version_id, w.position) d
+      on r.status = 'running'
     where r.status <> 'running' or w.id is not null;
 end
 $$;
@@ -129,7 +140,8 @@ begin
       case d.phase
         when 'ended' then p.status -> 'ends' ->> d.ended_as
         when 'discarded' then d.began_from
-        when 'completed' then coalesce(millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
+        when 'completed' then coalesce(
+          millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
           select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
           from millrace.version_stages vs
           join millrace.stages s on s.id = vs.stage_id
@@ -191,19 +203,16 @@ declare
   v_last text := p_was;
 begin
   select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_at
-  from millrace.stages s
-  where s.id = p_stage_id;
+  from millrace.stages s where s.id = p_stage_id;
   select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_done
-  from millrace.stages s
-  where s.id = p_done_id;
+  from millrace.stages s where s.id = p_done_id;
   v_within := coalesce(p_was = any (millrace.live_values(v_at.shows)), false);
   v_after := coalesce(not v_within and v_done.id is distinct from v_at.id
     and p_was = any (millrace.live_values(v_done.shows)), false);
   v_crosses := v_at.id is not null
     and v_at.shows -> 'layer' is distinct from v_done.shows -> 'layer';
   v_waited := coalesce(p_was in (v_at.shows ->> 'backoff', v_at.shows ->> 'queued'), false);
-  -- What is left of the stage that is done, from layer to layer, what comes first of the stage that
-  -- the value is of, and the value.
+  -- What is left of the stage that is done, layers, what comes first of the other, and the value.
   v_values := array[
     case when v_after and p_was = v_done.shows ->> 'backoff' then v_done.shows ->> 'queued' end,
     case when v_after and p_was in (v_done.shows ->> 'backoff', v_done.shows ->> 'queued')
@@ -225,8 +234,7 @@ begin
       when p_phase in ('started', 'completed') then v_at.agent
       else 'system:auto'
     end];
-  steps := '{}';
-  actors := '{}';
+  steps := '{}'; actors := '{}';
   for v_place in 1 .. 8 loop
     if v_values[v_place] <> v_last or v_last is null and v_values[v_place] is not null then
       v_last := v_values[v_place];

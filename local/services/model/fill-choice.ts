@@ -23,6 +23,11 @@ export function saysYes(query: Query, material: Material): boolean {
   return best !== undefined && !negation.test(units[best]?.text ?? '');
 }
 
+/** Whether the material mentions the value at all. */
+export function isMentioned(value: unknown, material: Material): boolean {
+  return mentions(value, material) > 0;
+}
+
 function mentions(value: unknown, material: Material): number {
   if (value === null) return -1;
   const words = wordsOf(String(value));

@@ -1,4 +1,4 @@
-import { pickValue, saysYes } from './fill-choice.ts';
+import { isMentioned, pickValue, saysYes } from './fill-choice.ts';
 import { fillNumber } from './fill-number.ts';
 import { fillString, textsLike } from './fill-string.ts';
 import { type JsonSchema, mergeSchemas, resolveRef, type Schema, typesOf, Unfillable } from './json-schema.ts';
@@ -205,6 +205,8 @@ export class SchemaFiller {
       const index = result.length;
       try {
         const value = this.#value(prefixItems[index] ?? items, { ...place, path: `${place.path}[${index}]`, taken });
+        // Of a choice nobody asks for more than what the text speaks of.
+        if (isChoice(items) && index >= Math.max(1, minItems) && !isMentioned(value, this.#material)) break;
         const repeated = taken.includes(JSON.stringify(value)) && index >= prefixItems.length;
         if (repeated && (uniqueItems || index >= minItems)) continue;
         result.push(value);
@@ -217,6 +219,10 @@ export class SchemaFiller {
     if (result.length < minItems) throw new Unfillable(place.path, `cannot find ${minItems} different items for it`);
     return result;
   }
+}
+
+function isChoice(items: Schema): boolean {
+  return typeof items === 'object' && items.enum !== undefined;
 }
 
 function isRecurring({ refs }: Place): boolean {

@@ -9,7 +9,8 @@ export const articleText = z.object({ title: z.string().nullable(), content: z.s
 
 /** An article as a model is given it: material, and no instruction. Throws the PermanentError `no_content`. */
 export function articleQuestion({ title, content }: z.output<typeof articleText>): string {
-  const text = [title, content].filter((part) => part?.trim()).join('\n\n');
+  const heading = title?.trim() ? `# ${title.trim()}` : '';
+  const text = [heading, content?.trim()].filter(Boolean).join('\n\n');
   if (text !== '') return quote('article', text, mostRead);
   throw new PermanentError('no_content', 'The article has neither title nor content: write its text into content.');
 }

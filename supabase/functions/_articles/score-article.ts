@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { type Env, type FinishContext, type HandlerContext, readSettings, Waiting } from '../_millrace/mod.ts';
+import {
+  type Env,
+  type FinishContext,
+  type HandlerContext,
+  PermanentError,
+  readSettings,
+  storableText,
+  Waiting,
+} from '../_millrace/mod.ts';
 import { cosineSimilarity, embedTexts } from '../_millrace/model/embeddings.ts';
 import { askModel, finishAnswer } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
@@ -33,7 +41,7 @@ export interface ScoredText {
 }
 
 const judgement = z.object({
-  topic: z.string().describe('The name of the topic that fits best, exactly as given'),
+  topic: z.string(),
   relevance: z.number().min(0).max(1).describe('How much the article is about that topic: 0 not at all, 1 entirely'),
 });
 
@@ -51,11 +59,10 @@ export async function scoreArticle(article: ScoredText, context: HandlerContext)
   const { ARTICLES_SCORE_BY: by } = readSettings(scoreSettings, context.env);
   const topics = await readTopics(context);
   if (by === 'embeddings') return scoreByLikeness(article, topics, context);
-  const schema = judgement.extend({
-    topic: z.enum(topics.map(({ name }) => name)).describe(judgement.shape.topic.description ?? ''),
-  });
-  const lines = topics.map(({ name, description }) => `${name}: ${description}`);
-  const question = `${quote('topics', lines.join('\n'), mostRead)}\n\n${quote('article', textOf(article), mostRead)}`;
+  const meanings = topics.map(({ name, description }) => `${name}: ${description}`).join('; ');
+  const topic = z.enum(topics.map(({ name }) => name)).describe(`The topic that fits best. ${meanings}`);
+  const schema = judgement.extend({ topic });
+  const question = quote('article', textOf(article), mostRead);
   const answer = await askModel({ name: 'relevance', schema, prompt, input: question }, context);
   return answer instanceof Waiting ? answer : judged(answer, topics, context.env);
 }
@@ -71,7 +78,7 @@ export const neededToScore = [scoreSettings, modelSettings.pick({ LLM_URL: true 
 
 async function scoreByLikeness(article: ScoredText, topics: Topic[], context: HandlerContext): Promise<ScoreResult> {
   const texts = topics.map(({ name, description }) => `${name}\n${description}`);
-  const [own = [], ...others] = await embedTexts([textOf(article).slice(0, mostRead), ...texts], context);
+  const [own = [], ...others] = await embedTexts([textOf(article), ...texts], context);
   const scores = others.map((vector) => Math.min(1, Math.max(0, cosineSimilarity(own, vector))));
   const score = Math.max(...scores);
   return withVerdict(score, topics[scores.indexOf(score)] as Topic, 'embeddings', context.env);
@@ -89,5 +96,7 @@ function withVerdict(score: number, topic: Topic, by: ScoreResult['by'], env: En
 }
 
 function textOf({ title, summary, content }: ScoredText): string {
-  return [title, content ?? summary].filter(Boolean).join('\n\n');
+  const text = [title, content ?? summary].filter((part) => part?.trim()).join('\n\n');
+  if (text !== '') return storableText(text.slice(0, mostRead));
+  throw new PermanentError('no_content', 'The article has neither title nor content: write its text into content.');
 }

@@ -4,22 +4,17 @@ import { readTags, type Tag } from '../_articles/sorting-rows.ts';
 import { defineStage, type FinishContext, type HandlerContext, RetriableError, Waiting } from '../_millrace/mod.ts';
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
-import { quote } from '../_millrace/model/prompt.ts';
 import { articles } from '../_pipelines/articles.ts';
 import { type TagResult, tagResult } from '../_pipelines/articles-results.ts';
 import { prompt } from './prompt.ts';
 
 const mostTags = 5;
-const longestList = 24_000;
 
 const input = z.object({ entity: articleText });
-const answer = z.object({
-  tags: z
-    .array(z.string())
-    .min(1)
-    .max(mostTags)
-    .describe('The tags that say what the article is about, the best first'),
-});
+const answerOf = <Name extends z.ZodType<string>>(name: Name) =>
+  z.object({
+    tags: z.array(name).min(1).max(mostTags).describe('The tags that say what the article is about, the best first'),
+  });
 
 /** Chooses an article's tags from the rows of `tag`. Throws a StageError. */
 export async function chooseTags(
@@ -27,23 +22,14 @@ export async function chooseTags(
   context: HandlerContext,
 ): Promise<TagResult | Waiting> {
   const tags = await readTags(context);
-  const lines = tags.map(({ name, description }) => (description ? `${name}: ${description}` : name));
-  const question = `${quote('tags', lines.join('\n'), longestList)}\n\n${articleQuestion(entity)}`;
-  const names = z.enum(tags.map(({ name }) => name));
-  const schema = z.object({
-    tags: z
-      .array(names)
-      .min(1)
-      .max(mostTags)
-      .describe(answer.shape.tags.description ?? ''),
-  });
-  const chosen = await askModel({ name: 'tags', schema, prompt, input: question }, context);
+  const schema = answerOf(z.enum(tags.map(({ name }) => name)).describe(meanings(tags)));
+  const chosen = await askModel({ name: 'tags', schema, prompt, input: articleQuestion(entity) }, context);
   return chosen instanceof Waiting ? chosen : known(chosen.tags, tags);
 }
 
 /** The tags that a job of the model ended with. Throws a StageError. */
 export async function finishTags(job: unknown, context: FinishContext): Promise<TagResult> {
-  const { tags } = finishAnswer(answer)(job, context);
+  const { tags } = finishAnswer(answerOf(z.string()))(job, context);
   return known(tags, await readTags(context));
 }
 
@@ -57,6 +43,11 @@ export const tagStage = defineStage({
   finish: finishTags,
   settings: [modelSettings],
 });
+
+/** What the tags mean: part of the form of the answer, so that the article is all the material there is. */
+function meanings(tags: readonly Tag[]): string {
+  return tags.flatMap(({ name, description }) => (description ? [`${name}: ${description}`] : [])).join('; ');
+}
 
 /** Of these the tags that there are, each once. */
 function known(chosen: readonly string[], tags: readonly Tag[]): TagResult {

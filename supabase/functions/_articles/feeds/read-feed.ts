@@ -102,8 +102,8 @@ function problemOf({ items, unlinked, complete }: FeedReader, whole: boolean): S
   if (whole && !complete) {
     return new PermanentError(
       'feed_cut_off',
-      `The feed breaks off after ${items} items, which are taken. It is read again with the next poll; if this stays, tell the ` +
-        'site’s owner.',
+      `The feed breaks off after ${items} ${items === 1 ? 'item' : 'items'}. What came before is taken, and it is read again with ` +
+        'the next poll; if this stays, tell the site’s owner.',
     );
   }
   if (unlinked === 0) return null;
