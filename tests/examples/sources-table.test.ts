@@ -49,11 +49,15 @@ describe('a poll that is done', () => {
       ['a', 'b'].map((path) => ({
         url: `https://site.test/${path}`,
         title: `About ${path}`,
-        status_code: 100,
+        status_code: 110,
         entry_type: 'discovered',
         source_id: id,
       })),
     );
+    // From 100 on the pipeline takes over.
+    expect(
+      await engine.rows(`select distinct to_status, changed_by from public.status_history where from_status is null`),
+    ).toEqual([{ to_status: 100, changed_by: 'agent:poll' }]);
     const row = await source(engine, id);
     expect(row).toMatchObject({
       kind: 'rss',
@@ -129,7 +133,7 @@ test('two polls that find the same page at once bring it once, and neither as a 
   await first.query('commit');
   await waiting;
   expect((await queue(engine)).map(({ url, status_code }) => [url, status_code])).toEqual(
-    ['a', 'b', 'c'].map((path) => [`https://site.test/${path}`, 100]),
+    ['a', 'b', 'c'].map((path) => [`https://site.test/${path}`, 110]),
   );
 });
 
@@ -264,7 +268,7 @@ describe('a source that is written', () => {
     const id = await addSource(engine);
     await apply(engine, { [id]: result({ urls: found('a') }) });
     await engine.sql.query('delete from public.source where id = $1', [id]);
-    expect(await queue(engine)).toMatchObject([{ source_id: null, status_code: 100 }]);
+    expect(await queue(engine)).toMatchObject([{ source_id: null, status_code: 110 }]);
   });
 });
 
