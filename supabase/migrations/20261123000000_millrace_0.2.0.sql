@@ -4317,8 +4317,10 @@ begin
         from millrace.pipelines o
         join millrace.stages s on s.pipeline_id = o.id
         where o.entity_table = p.entity_table
-          and o.projection = 'columns'
-          and a.attname = any (millrace.stage_columns(s.name)))
+          and a.attname = any (case o.projection
+            when 'columns' then millrace.stage_columns(s.name)
+            when 'status' then millrace.status_columns(o.status)
+          end))
     having count(*) > 0);
 exception when others then
   return sqlerrm;
