@@ -1585,7 +1585,7 @@ function millrace.check_status(p_definition jsonb) returns void language plpgsql
 function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3d89e2026b8a2cf3f65ec6047ffb2916
 function millrace.check_status_columns(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body aa710c5483d67ff17cf66cc61231e5ee
 function millrace.check_status_names(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 36e7fa93d568ff94bf4b300659dac0ae
-function millrace.check_status_tables(p_status jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f996a5f97c00eed7329dc135cbb70e85
+function millrace.check_status_tables(p_status jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 86fd2522b91b653bec0ddce2fb6b4d01
 function millrace.check_status_values(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2a73a2a8554fc72ecef31b6f0bd472a6
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 816c3b09d3e04247cc29de0c6edfe9f8
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3b86ccb7e62a0585a619badc1ccd76c4

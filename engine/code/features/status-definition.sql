@@ -111,7 +111,7 @@ begin
   into v_missing
   from (values
     (1, 'lookup', p_status ->> 'lookup',
-      array['name', 'code', 'description', 'category', 'is_terminal', 'sort_order']),
+      array['name', 'description', 'category', 'is_terminal', 'sort_order', 'code']),
     (2, 'history.table', p_status #>> '{history,table}',
       array['id', p_status #>> '{history,key}', 'from_status', 'to_status', 'changed_at',
         'changed_by', 'changes', 'duration_ms'])) t(place, field, name, columns)
