@@ -4,9 +4,9 @@ import { chain, type Engine, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
 
-/** Pages that the indexes of millrace.runs have been read for so far, those that the worker's session counted included. */
+/** Pages that the indexes of millrace.runs have been read for so far, those that both sessions have counted included. */
 async function pagesOfRuns(engine: Engine, worker: Worker): Promise<number> {
-  await worker.client.query('select pg_stat_force_next_flush()');
+  for (const session of [worker.client, engine.sql]) await session.query('select pg_stat_force_next_flush()');
   return engine.value(
     `select sum(idx_blks_hit + idx_blks_read)::int from pg_statio_user_indexes where relid = 'millrace.runs'::regclass`,
   );
