@@ -1,4 +1,5 @@
--- Articles: what the stages of the pipeline `articles` write into the row, in the transaction that completes them
+-- Articles: what the stages of the pipeline `articles` write into the row, in the transaction that
+-- completes them
 --
 -- Each function takes the items of one stage: [{attempt, entity_id, result}].
 
@@ -44,7 +45,8 @@ begin
 end
 $$;
 
--- Writes how near articles are to which topic. One whose topic was removed meanwhile keeps its score.
+-- Writes how near articles are to which topic. One whose topic was removed meanwhile keeps its
+-- score.
 create function public.articles_apply_score(p_items jsonb) returns void
 language sql
 set search_path = pg_catalog, pg_temp
