@@ -16,6 +16,7 @@ export const common = {
 // These count what their process has used, some of them through the functions' own code, which does: each file has a process to
 // itself.
 const counting = [
+  'tests/docs/services.test.ts',
   ...['budget', 'drain', 'drain-limits', 'job-poll', 'serve-stage'].map((name) => `tests/runtime/${name}.test.ts`),
   ...['book-growth', 'extract-text', 'growth', 'pdf', 'sample-documents', 'transcription-callbacks'].map(
     (name) => `tests/examples/${name}.test.ts`,
