@@ -1,4 +1,4 @@
-// The style of the engine's SQL: its width, the lengths of its functions, and what is said about them where.
+// The style of SQL, the engine's and the examples': its width, the lengths of its functions, and what is said about them where.
 import fs from 'node:fs';
 import path from 'node:path';
 import { isPublic } from './public-surface.ts';
@@ -18,13 +18,20 @@ const searchPath = 'pg_catalog, pg_temp';
 /** Files of engine/ that a program writes, in a style of its own. */
 const generated = ['engine/code/core/definition-schema.sql', 'engine/uninstall.sql'];
 
-/** Looks at every file in engine/ below `root`. Resolves to a line for each fault, empty when there is none. */
+/** Migrations that a program writes: the engine's, and those of pipelines. */
+const generatedMigration = /_(?:millrace_\d[\d.]*|pipeline_\w+)\.sql$/;
+/** The first migration that has to keep to the style. One that was released before never changes. */
+const firstStyledMigration = '20261124000000';
+
+/** Looks at the SQL of engine/ and of the examples below `root`. Resolves to a line for each fault, empty when there is none. */
 export async function checkSqlStyle(root: string, ignored = generated): Promise<string> {
-  const files = filesIn(root, 'engine', '.sql');
-  const statements = (await Promise.all(files.map((file) => statementsOf(root, file)))).flat();
+  const engine = filesIn(root, 'engine', '.sql');
+  const examples = exampleMigrations(root);
+  const statements = await statementsIn(root, engine);
   const findings = [
-    ...files.flatMap((file) => lineFaults(root, file)),
-    ...statements.flatMap((statement) => [...statementFaults(statement), ...rowFaults(statement)]),
+    ...[...engine, ...examples].flatMap((file) => lineFaults(root, file)),
+    ...[...statements, ...(await statementsIn(root, examples))].flatMap(statementFaults),
+    ...statements.flatMap(surfaceFaults),
     ...helperFaults(root, statements),
   ];
   return findings
@@ -32,6 +39,17 @@ export async function checkSqlStyle(root: string, ignored = generated): Promise<
     .sort((one, other) => one.file.localeCompare(other.file) || one.line - other.line)
     .map(({ file, line, fault }) => `${file}:${line}: ${fault}`)
     .join('\n');
+}
+
+/** The migrations of the examples that people write. */
+function exampleMigrations(root: string): string[] {
+  return filesIn(root, 'supabase/migrations', '.sql').filter(
+    (file) => path.basename(file) >= firstStyledMigration && !generatedMigration.test(file),
+  );
+}
+
+async function statementsIn(root: string, files: string[]): Promise<Statement[]> {
+  return (await Promise.all(files.map((file) => statementsOf(root, file)))).flat();
 }
 
 function lineFaults(root: string, file: string): Finding[] {
@@ -79,11 +97,15 @@ function fieldsAfter(text: string, from: number): { fields: number; end: number 
 }
 
 function statementFaults(statement: Statement): Finding[] {
-  const { file, from: line, kind, node } = statement;
+  const { file, from: line, kind } = statement;
   const faults = kind === 'CreateFunctionStmt' ? functionFaults(statement) : [];
-  if (kind === 'CommentStmt') faults.push(...commentFaults(node));
   if (lacksSchema(statement)) faults.push('what it makes has no schema before its name');
-  return faults.map((fault) => ({ file, line, fault }));
+  return [...faults.map((fault) => ({ file, line, fault })), ...rowFaults(statement)];
+}
+
+/** Finds stored comments about what people do not call. */
+function surfaceFaults({ file, from: line, kind, node }: Statement): Finding[] {
+  return kind === 'CommentStmt' ? commentFaults(node).map((fault) => ({ file, line, fault })) : [];
 }
 
 function functionFaults({ node, from, to, comment }: Statement): string[] {

@@ -41,7 +41,8 @@ begin
     image_url text, author text, published_at timestamptz, language text)
   where q.id = (i ->> 'entity_id')::uuid;
   perform from public.claim_articles(array(
-    select (i ->> 'entity_id')::uuid from jsonb_array_elements(p_items) i));
+    select (i ->> 'entity_id')::uuid
+    from jsonb_array_elements(p_items) i));
 end
 $$;
 
@@ -53,7 +54,10 @@ set search_path = pg_catalog, pg_temp
 as $$
   update public.ingestion_queue q
   set score = (i #>> '{result,score}')::real,
-    topic_id = (select t.id from public.topic t where t.id = (i #>> '{result,topic_id}')::uuid)
+    topic_id = (
+      select t.id
+      from public.topic t
+      where t.id = (i #>> '{result,topic_id}')::uuid)
   from jsonb_array_elements(p_items) i
   where q.id = (i ->> 'entity_id')::uuid
 $$;
@@ -63,7 +67,8 @@ create function public.articles_apply_summarize(p_items jsonb) returns void
 language sql
 set search_path = pg_catalog, pg_temp
 as $$
-  update public.ingestion_queue q set summary = i #>> '{result,summary}'
+  update public.ingestion_queue q
+  set summary = i #>> '{result,summary}'
   from jsonb_array_elements(p_items) i
   where q.id = (i ->> 'entity_id')::uuid
 $$;
@@ -75,7 +80,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   update public.ingestion_queue q
   set tags = array(
-    select t.name from jsonb_array_elements_text(i #> '{result,tags}') with ordinality t(name, place)
+    select t.name
+    from jsonb_array_elements_text(i #> '{result,tags}') with ordinality t(name, place)
     order by t.place)
   from jsonb_array_elements(p_items) i
   where q.id = (i ->> 'entity_id')::uuid
@@ -86,13 +92,14 @@ create function public.articles_apply_thumbnail(p_items jsonb) returns void
 language sql
 set search_path = pg_catalog, pg_temp
 as $$
-  update public.ingestion_queue q set thumbnail_url = i #>> '{result,thumbnail_url}'
+  update public.ingestion_queue q
+  set thumbnail_url = i #>> '{result,thumbnail_url}'
   from jsonb_array_elements(p_items) i
   where q.id = (i ->> 'entity_id')::uuid
 $$;
 
--- Writes what the site shows, a new row or over the former one, whose address stays; and puts down what
--- the site is to be told of once this has been committed.
+-- Writes what the site shows, a new row or over the former one, whose address stays; and puts down
+-- what the site is to be told of once this has been committed.
 create function public.articles_apply_publish(p_items jsonb) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -132,7 +139,8 @@ create function public.site_notice_told(p_items jsonb) returns void
 language sql
 set search_path = pg_catalog, pg_temp
 as $$
-  update public.site_notice n set told_at = millrace.now()
+  update public.site_notice n
+  set told_at = millrace.now()
   from jsonb_array_elements(p_items) i
   where n.id = (i ->> 'entity_id')::uuid and (i #>> '{result,told}')::boolean
 $$;

@@ -30,13 +30,14 @@ create index source_by_next_poll on public.source (next_poll_at, id)
   where next_poll_at is not null;
 comment on table public.source is
   'Feeds (RSS, Atom, RDF) and sitemaps whose articles enter the queue: insert an address.';
-comment on column public.source.kind is 'What the address turned out to be; null until its first poll.';
+comment on column public.source.kind is
+  'What the address turned out to be; null until its first poll.';
 comment on column public.source.next_poll_at is
   'When it is polled next; write now() to poll it at once. Null while enabled is false.';
 comment on column public.source.cursor is
   'Where a poll that took all it may left off; the next one goes on from there.';
 comment on column public.source.last_error is
-  'Why the last poll failed, or what is wrong with the source, and what to do. Null when all is well.';
+  'Why the last poll failed or what is wrong, and what to do. Null when all is well.';
 comment on column public.source.found is 'How many articles it has brought into the queue.';
 
 alter table public.ingestion_queue add constraint ingestion_queue_source_fkey
@@ -81,7 +82,9 @@ as $$
       from unnest(p_urls) with ordinality a(url, place)
       offset 0) g
     where not exists (
-      select from public.article_fingerprint f where f.fingerprint = g.fingerprint)
+      select
+      from public.article_fingerprint f
+      where f.fingerprint = g.fingerprint)
     order by g.fingerprint, g.place) u
 $$;
 comment on function public.unknown_urls(text[]) is
@@ -155,7 +158,8 @@ declare
   v_added jsonb := (
     select coalesce(jsonb_object_agg(a.source_id, a.count), '{}')
     from (
-      select f.source_id, count(*) as count from public.add_found_articles(p_items) f
+      select f.source_id, count(*) as count
+      from public.add_found_articles(p_items) f
       group by f.source_id) a);
 begin
   update public.source s

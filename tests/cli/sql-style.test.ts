@@ -30,7 +30,7 @@ function functionOf({
   return `${comment}create or replace function ${name}(${parameters})\nlanguage sql${path}\nas $$\n${body}\n$$;\n`;
 }
 
-test('the engine keeps to its style', async () => {
+test('the engine and the examples keep to the style', async () => {
   expect(await checkSqlStyle(projectFolder)).toBe('');
 });
 
@@ -123,4 +123,19 @@ test('a short helper stays where something beside its caller needs it by name', 
   expect(await checked({ [file]: caller, 'engine/code/features/sums.sql': helper })).toBe('');
   expect(await of(helper.replace('language sql', 'language sql security definer') + caller)).toBe('');
   expect(await of(helper.replace('  select 1;', Array(10).fill('  select 1;').join('\n')) + caller)).toBe('');
+});
+
+test('migrations of examples keep to the style, but for generated ones and those released before it', async () => {
+  const wide = `-- ${'e'.repeat(98)}\n`;
+  const add = functionOf({ name: 'public.add_up', path: '' });
+  const said = await checked({
+    'supabase/migrations/20261101002000_leads.sql': wide,
+    'supabase/migrations/20261123000000_millrace_0.2.0.sql': wide,
+    'supabase/migrations/20261124000204_pipeline_articles.sql': wide,
+    'supabase/migrations/20261124000000_articles.sql': `${wide + add}comment on function public.add_up(int) is 'Adds.';\n`,
+  });
+  expect(said.split('\n')).toEqual([
+    'supabase/migrations/20261124000000_articles.sql:1: 101 columns, at most 100',
+    'supabase/migrations/20261124000000_articles.sql:3: public.add_up does not set search_path = pg_catalog, pg_temp',
+  ]);
 });

@@ -1,0 +1,116 @@
+-- The projection `status`: values that answer a question, or take it back
+
+-- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
+-- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
+-- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
+-- writes a row waits for a decision.
+create or replace function millrace.answer_by_value(
+  p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decision jsonb := (
+    select s.shows #> array['answers', p_value, 'decision']
+    from millrace.stages s
+    where s.id = p_stage_id);
+  v_asked bigint[];
+  v_free bigint[];
+  v_items millrace.work[];
+  v_done record;
+begin
+  v_asked := array(
+    select a.id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+      and a.state = 'waiting'
+    order by a.id);
+  v_free := array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked);
+  update public.millrace_decisions d
+  set decision = v_decision
+  where d.attempt_id = any (v_free);
+  if cardinality(v_free) = cardinality(v_asked) then
+    return;
+  end if;
+  perform millrace.hold_runs(array(
+    select a.run_id from millrace.attempts a
+    where a.id = any (v_asked) and a.id <> all (v_free)));
+  v_items := array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', v_decision, 'decided_by', null),
+      p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
+  v_done := millrace.apply_outcomes(v_items);
+  perform millrace.wake(v_done.ready);
+end
+$$;
+
+-- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
+-- over, at the value from which it began.
+create or replace function millrace.take_question_back(
+  p_pipeline_id int, p_stage_id int, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_error constant jsonb := jsonb_build_object(
+    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
+  v_runs bigint[];
+  v_asked bigint[];
+begin
+  v_runs := array(
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+  with closed as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
+      late_at = null, error = v_error
+    where a.run_id = any (v_runs)
+      and a.stage_id = p_stage_id
+      and a.state = 'waiting'
+    returning a.id
+  )
+  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, d, coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = d), 0) + 1,
+    'skipped', v_now, v_now, v_error
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.dependents) d
+  where r.id = any (v_runs)
+  order by r.id;
+  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+  where r.id = any (v_runs)
+  group by vs.stage_id;
+  perform millrace.close_held(array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked));
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;

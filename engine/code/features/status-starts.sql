@@ -1,0 +1,73 @@
+-- The projection `status`: values that start a stage, or start it over
+
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
+-- at which it was is kept where the question that follows may be taken back.
+create or replace function millrace.start_at_value(
+  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
+    update millrace.runs r
+    set began_from = p_was
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and (r.status = 'running') is true;
+  end if;
+end
+$$;
+
+-- Begins entities of which no run is known. Stages before the one that was written are left out
+-- where the row brings their output along; where one has work to do, the value is refused. From the
+-- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
+-- that had a value was there before: it was adopted, or its runs have been pruned. It has been
+-- through the stages before.
+create or replace function millrace.begin_at_value(
+  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage_id int := case
+    when p_means = 'start' or p_was is not null then p_stage_id
+    else millrace.first_stage(p_pipeline_id)
+  end;
+  v_why text;
+  v_hint text;
+  v_early record;
+begin
+  begin
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
+      case when p_means = 'enter' then p_ids else '{}' end,
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_done_before => p_was is not null);
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
+      using errcode = 'MR005', hint = v_hint;
+  end;
+  if p_means = 'start' then
+    return;
+  end if;
+  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
+  into v_early
+  from millrace.standings(p_pipeline_id, p_ids) st
+  join millrace.stages s on s.id = st.live_id
+  join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
+  where st.until < vs.position;
+  if v_early.ids is not null then
+    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
+      'its output along',
+      p_value, millrace.rows_named(v_early.ids), v_early.stage
+      using errcode = 'MR005',
+        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
+  end if;
+end
+$$;

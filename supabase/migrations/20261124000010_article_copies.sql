@@ -1,0 +1,133 @@
+-- Articles: which of them are copies
+--
+-- Two addresses of one page, and one text at two addresses, have the same fingerprint. Whoever has
+-- it first is the original; of the others, duplicate_of names it.
+
+-- Says by what the same page is known again: without scheme, www, default port, fragment, last
+-- slash and what tells where a reader came from (as clean-url.ts has it), its parameters sorted.
+-- Null for null.
+create function public.url_fingerprint(p_url text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with parts as (
+    select regexp_match(btrim(p_url), '^[a-z]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i') as p
+  ), query as (
+    select string_agg(g.pair, '&' order by g.pair collate "C") as text
+    from parts, regexp_split_to_table(parts.p[3], '&') g(pair)
+    cross join lateral lower(split_part(g.pair, '=', 1)) n(name)
+    where g.pair <> ''
+      and n.name !~ '^(utm|pk|mtm|piwik|matomo)_'
+      and n.name <> all (string_to_array(
+        'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh '
+        'mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id wickedid _ga _gl _hsenc _hsmi '
+        '__hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer '
+        'guce_referrer_sig cmpid ncid sr_share s_cid xtor spm at_medium at_campaign '
+        'at_custom1 at_custom2', ' '))
+  )
+  select 'url:' || encode(sha256(convert_to(
+    regexp_replace(regexp_replace(lower(parts.p[1]), '^www\.', ''), ':(80|443)$', '')
+      || rtrim(parts.p[2], '/') || coalesce('?' || query.text, ''), 'utf8')), 'hex')
+  from parts, query
+$$;
+
+-- Says by what the same text is known again, however it is set. Null for one too short to tell.
+create function public.text_fingerprint(p_text text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when length(w.words) >= 40
+    then 'text:' || encode(sha256(convert_to(w.words, 'utf8')), 'hex') end
+  from (select regexp_replace(lower(p_text), '[^[:alnum:]]+', '', 'g') as words) w
+$$;
+
+-- Gives a fingerprint to an article unless another holds it, and says which: the original, where
+-- that is a copy itself. Waits for a transaction that is about to take the same one.
+create function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_owner uuid;
+begin
+  while v_owner is null loop
+    insert into public.article_fingerprint as f (fingerprint, queue_id)
+    values (p_fingerprint, p_queue_id)
+    on conflict on constraint article_fingerprint_pkey do nothing
+    returning f.queue_id into v_owner;
+    if v_owner is null then
+      select coalesce(q.duplicate_of, f.queue_id) into v_owner
+      from public.article_fingerprint f
+      left join public.ingestion_queue q on q.id = f.queue_id
+      where f.fingerprint = p_fingerprint;
+    end if;
+  end loop;
+  return nullif(v_owner, p_queue_id);
+end
+$$;
+
+-- Called by the apply function of fetch once it has written canonical_url and content: claims the
+-- fingerprints of these articles, sets duplicate_of of those that are copies, and returns them.
+create function public.claim_articles(p_queue_ids uuid[]) returns setof uuid
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_claims jsonb := (
+    select coalesce(jsonb_agg(jsonb_build_object('id', q.id, 'fingerprint', g.fingerprint)
+      order by g.fingerprint, q.id), '[]')
+    from public.ingestion_queue q
+    cross join lateral (values (public.url_fingerprint(q.canonical_url)),
+      (public.text_fingerprint(q.content))) g(fingerprint)
+    where q.id = any (p_queue_ids) and g.fingerprint is not null);
+begin
+  -- In the order of the fingerprints, so that two batches never wait for each other in a circle.
+  insert into public.article_fingerprint (fingerprint, queue_id)
+  select c.fingerprint, c.id
+  from jsonb_to_recordset(v_claims) c(id uuid, fingerprint text)
+  on conflict on constraint article_fingerprint_pkey do nothing;
+  update public.ingestion_queue q
+  set text_fingerprint = f.fingerprint
+  from public.article_fingerprint f
+  where f.queue_id = q.id
+    and q.id = any (p_queue_ids)
+    and f.fingerprint like 'text:%'
+    and f.fingerprint = public.text_fingerprint(q.content)
+    and q.text_fingerprint is distinct from f.fingerprint;
+  if not exists (
+      select
+      from jsonb_to_recordset(v_claims) c(id uuid, fingerprint text)
+      join public.article_fingerprint f using (fingerprint)
+      where f.queue_id <> c.id) then
+    return;
+  end if;
+  -- Two that name each other as the original: the second must see what became of the first.
+  perform pg_advisory_xact_lock(hashtextextended('public.claim_articles', 0));
+  return query
+  with met as materialized (
+    select distinct on (c.id) c.id, coalesce(o.duplicate_of, o.id) as original
+    from jsonb_to_recordset(v_claims) c(id uuid, fingerprint text)
+    join public.article_fingerprint f using (fingerprint)
+    join public.ingestion_queue o on o.id = f.queue_id
+    where c.id not in (o.id, coalesce(o.duplicate_of, o.id))
+    order by c.id, o.created_at, o.id
+  )
+  update public.ingestion_queue q
+  set duplicate_of = m.original
+  from met m
+  where q.id = m.id
+    and not q.no_duplicate
+    and not exists (
+      select
+      from met r
+      where r.id = m.original and r.original = m.id and m.id < r.id)
+  returning q.id;
+end
+$$;
+comment on function public.claim_articles(uuid[]) is
+  'Claims URL and text of fetched articles; sets duplicate_of of copies and returns their ids.';
+
+revoke all on function public.url_fingerprint(text), public.text_fingerprint(text),
+  public.claim_fingerprint(text, uuid), public.claim_articles(uuid[])
+  from public, anon, authenticated, service_role;
+grant execute on function public.url_fingerprint(text) to service_role;
