@@ -166,7 +166,7 @@ begin
             v_group.was, v_group.now, v_group.ids);
         else
           perform millrace.start_at_value(
-            p_pipeline_id, v_group.stage_id, v_group.was, v_group.ids);
+            p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
         end if;
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,

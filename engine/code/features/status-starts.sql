@@ -1,15 +1,43 @@
 -- The projection `status`: values that start a stage, or start it over
 
+-- Raises MR005 about a value that would start a stage which cannot start, for the reason given, and
+-- names the value to write instead of the stage to queue.
+create or replace function millrace.refuse_start(
+  p_pipeline_id int, p_was text, p_value text, p_ids text[], p_why text, p_hint text
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% cannot be written to %: %', p_value,
+    concat_ws(' at ', millrace.rows_named(p_ids), p_was), p_why
+    using errcode = 'MR005', hint = coalesce((
+      select format('Write %s instead; the stages after it follow by themselves.', s.ready)
+      from millrace.pipelines p
+      cross join lateral millrace.shown_stages(p.current_version_id) s
+      where p.id = p_pipeline_id
+        and s.name = substring(p_hint from '^Queue (\w+) instead')), p_hint);
+end
+$$;
+
 -- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
 -- at which it was is kept where the question that follows may be taken back.
 create or replace function millrace.start_at_value(
-  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+  p_pipeline_id int, p_stage_id int, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_why text;
+  v_hint text;
 begin
-  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  begin
+    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
+  end;
   if (
       select s.shows -> 'discard' = 'true'
       from millrace.stages s
@@ -70,14 +98,7 @@ begin
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
-    raise exception '% cannot be written to %: %', p_value,
-      concat_ws(' at ', millrace.rows_named(p_ids), p_was), v_why
-      using errcode = 'MR005', hint = coalesce((
-        select format('Write %s instead; the stages after it follow by themselves.', s.ready)
-        from millrace.pipelines p
-        cross join lateral millrace.shown_stages(p.current_version_id) s
-        where p.id = p_pipeline_id and s.name = substring(v_hint from '^Queue (\w+) instead')),
-        v_hint);
+    perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
   end;
   if p_means = 'start' then
     return;
