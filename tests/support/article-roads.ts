@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Articles } from './articles.ts';
 import type { Engine, Row } from './engine.ts';
-import { type Claimed, completed, failed, Worker, waiting } from './worker.ts';
+import { jobEnd } from './sessions.ts';
+import { type Claimed, completed, failed, resume, Worker, waiting } from './worker.ts';
 
 /** A stage that is done as it should be, a code that a person writes, or what else becomes of a stage. */
 export type Step = string | number | { stage: string; becomes: 'started' | 'waiting' | Row };
@@ -34,6 +35,8 @@ export class Roads {
   readonly #workers = new Map<string, Worker>();
   /** What workers have taken and not finished, by stage. */
   readonly #taken = new Map<string, Claimed[]>();
+  /** What is at the service for pages. */
+  #handedOver: Claimed[] = [];
 
   constructor(articles: Articles) {
     this.#articles = articles;
@@ -48,6 +51,11 @@ export class Roads {
 
   /** Finishes what was taken, and does the work of these stages until there is none. */
   async workOff(stages: string[]): Promise<void> {
+    const jobs = this.#handedOver.map((item) =>
+      jobEnd(item, item.entity_id, { result: resultOf('fetch', item.entity_id) }),
+    );
+    this.#handedOver = [];
+    if (jobs.length > 0) await resume(this.#articles.engine, jobs);
     for (let done = 1; done > 0; ) {
       done = 0;
       for (const stage of stages) {
@@ -77,6 +85,7 @@ export class Roads {
       this.#taken.set(stage, [...(this.#taken.get(stage) ?? []), item]);
       return;
     }
+    if (becomes === 'waiting') this.#handedOver.push(item);
     const verdicts = await worker.report(report(item, stage, becomes));
     if (verdicts[0] !== 'accepted') throw new Error(`${stage} was answered ${verdicts} for ${id}`);
   }
