@@ -3556,7 +3556,14 @@ as $$
       "drawn":{
        "default":[],
        "type":"array",
-       "items":{"minItems":2,"type":"array","items":{"$ref":"#/$defs/enter"}}
+       "items":{
+        "minItems":2,
+        "type":"array",
+        "items":{
+         "type":["string","integer","null"],
+         "wanted":"a value of the status column, or null for none"
+        }
+       }
       },
       "lookup":{"$ref":"#/$defs/table"},
       "history":{
@@ -5650,9 +5657,9 @@ $$;
 
 -- Makes new runs of the current version for entities that the caller holds and that have no live
 -- run, with the results of earlier stages copied. p_done_before: a row without any run has been
--- through the stages before this one all the same. Returns the runs.
+-- through the stages before that one all the same. Returns the runs.
 create or replace function millrace.new_runs(
-  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before boolean default false
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before int default null
 ) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -5689,8 +5696,8 @@ begin
   if v_pipeline.has_given then
     perform millrace.note_given(p_pipeline_id, v_runs);
   end if;
-  if p_done_before then
-    perform millrace.note_done_before(v_runs, p_stage_id);
+  if p_done_before is not null then
+    perform millrace.note_done_before(v_runs, p_done_before);
   end if;
   perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id
@@ -6543,7 +6550,7 @@ $$;
 -- the stage, which overrules what it says of when it begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before boolean default false
+  p_by_name boolean default true, p_done_before int default null
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6605,7 +6612,7 @@ $$;
 -- goes one of the two ways (see cut-over.sql).
 create or replace function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before boolean default false
+  p_by_name boolean default true, p_done_before int default null
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -8778,7 +8785,7 @@ begin
   v_keys := millrace.lock_waiting(v_pipeline, p_value, p_limit);
   if cardinality(v_keys) > 0 then
     perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
-      p_by_name => false, p_done_before => true);
+      p_by_name => false, p_done_before => v_stage_id);
     perform millrace.show_status(v_pipeline.id, v_keys);
   end if;
   return cardinality(v_keys);
@@ -9055,7 +9062,7 @@ begin
     order by t.stage_id
   loop
     perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
-      p_by_name => true, p_done_before => true);
+      p_by_name => true, p_done_before => v_stage.stage_id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
 end
@@ -17571,6 +17578,123 @@ begin
 end
 $$;
 
+-- The projection `status`: values that answer a question, or take it back
+
+-- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
+-- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
+-- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
+-- writes a row waits for a decision.
+create or replace function millrace.answer_by_value(
+  p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decision jsonb := (
+    select s.shows #> array['answers', p_value, 'decision']
+    from millrace.stages s
+    where s.id = p_stage_id);
+  v_asked bigint[];
+  v_free bigint[];
+  v_items millrace.work[];
+  v_done record;
+begin
+  v_asked := array(
+    select a.id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+      and a.state = 'waiting'
+    order by a.id);
+  v_free := array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked);
+  update public.millrace_decisions d
+  set decision = v_decision
+  where d.attempt_id = any (v_free);
+  if cardinality(v_free) = cardinality(v_asked) then
+    return;
+  end if;
+  perform millrace.hold_runs(array(
+    select a.run_id from millrace.attempts a
+    where a.id = any (v_asked) and a.id <> all (v_free)));
+  v_items := array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', v_decision, 'decided_by', null),
+      p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
+  v_done := millrace.apply_outcomes(v_items);
+  perform millrace.wake(v_done.ready);
+end
+$$;
+
+-- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
+-- over, at the value from which it began.
+create or replace function millrace.take_question_back(
+  p_pipeline_id int, p_stage_id int, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_error constant jsonb := jsonb_build_object(
+    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
+  v_runs bigint[];
+  v_asked bigint[];
+begin
+  v_runs := array(
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+  with closed as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
+      late_at = null, error = v_error
+    where a.run_id = any (v_runs)
+      and a.stage_id = p_stage_id
+      and a.state = 'waiting'
+    returning a.id
+  )
+  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, d, coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = d), 0) + 1,
+    'skipped', v_now, v_now, v_error
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.dependents) d
+  where r.id = any (v_runs)
+  order by r.id;
+  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+  where r.id = any (v_runs)
+  group by vs.stage_id;
+  perform millrace.close_held(array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked));
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;
+
 -- The projection `status`: what a definition says of its column
 --
 -- check_status() and what it calls raise MR001, with the field, what was found and the remedy, or
@@ -18170,184 +18294,10 @@ begin
 end
 $$;
 
--- The projection `status`: values that people write
+-- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
--- version that a row's live run has, else of the current one. What a person wrote stands in the row
--- already; it goes into the history first, so that what follows from it comes after.
-
--- Creates the __since function of a pipeline with its triggers, or drops them where there is no
--- history: a value that a person writes begins now. The engine's own statements set it themselves.
-create or replace function millrace.write_status_since(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_status text := p_pipeline.status ->> 'column';
-  v_since text := p_pipeline.status #>> '{history,since}';
-  v_name text := p_pipeline.name || '__since';
-begin
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
-    p_pipeline.entity_table);
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
-    p_pipeline.entity_table);
-  if v_since is null then
-    execute format('drop function if exists millrace.%I()', v_name);
-    return;
-  end if;
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
-    new.%3$I := old.%3$I;
-  else
-    new.%3$I := millrace.now();
-  end if;
-  return new;
-end $$;
-create or replace trigger %4$I before insert on %6$s
-  for each row when (new.%2$I is not null) execute function millrace.%1$I();
-create or replace trigger %5$I before update on %6$s
-  for each row
-  when ((old.%2$I is distinct from new.%2$I or old.%3$I is distinct from new.%3$I)
-    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-      or not has_schema_privilege('millrace', 'create')))
-  execute function millrace.%1$I()$f$,
-    v_name, v_status, v_since, 'millrace_' || p_pipeline.name || '_begun',
-    'millrace_' || p_pipeline.name || '_since', p_pipeline.entity_table);
-end
-$write$;
-
--- Writes the statements that put what a person wrote into the history, and take what was said of
--- changed fields from the row. p_was is what the old value is read from.
-create or replace function millrace.history_of_written(
-  p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
-) returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_history jsonb := p_pipeline.status -> 'history';
-  v_changes text := v_history ->> 'changes';
-begin
-  if v_history is null then
-    return '';
-  end if;
-  return format($f$
-    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
-    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
-      case when %8$s is not null
-        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
-    from %9$s
-    where %10$s
-      and n.%5$I::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %11$s)
-    order by n.%3$I;$f$,
-      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
-      p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
-    || case when v_changes is null then '' else format($f$
-    v_told := array(
-      select n.%5$I::text
-      from %3$s
-      where %4$s and n.%2$I is not null);
-    if cardinality(v_told) > 0 then
-      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-      update %1$s e set %2$I = null
-      where e.%5$I = any (v_told::%6$s[]);
-      v_said := set_config('millrace.projecting', v_outer, true);
-    end if;$f$,
-      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
-      millrace.key_type(p_pipeline)) end;
-end
-$write$;
-
--- Creates the __intake function of a pipeline with one status column, and its triggers.
-create or replace function millrace.write_status_intake(
-  p_pipeline millrace.pipelines, p_key_type text
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_key text := quote_ident(p_pipeline.entity_key);
-  v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
-  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
-  v_given text := format('n.%s is not null', v_column);
-  v_bodies text[] := array[
-    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
-      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
-    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
-      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
-begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_actor text;
-  v_said text; v_told text[];
-  v_written record;
-begin
-  if tg_op = 'UPDATE' then
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_agg(o.%3$s::text order by n.%2$s) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from %4$s
-    where %5$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%6$s
-    end if;
-  else
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_fill(null::text, array[count(*)::int]) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from new_rows n
-    where %7$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%8$s
-    end if;
-  end if;
-  if v_written.ids is null then
-    return null;
-  end if;
-  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
-  return null;
-end $$;$f$,
-    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id);
-  perform millrace.write_status_triggers(p_pipeline);
-end
-$write$;
-
--- Creates the triggers of the __intake function of a pipeline with one status column.
-create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-begin
-  execute format($f$
-create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
-  for each statement execute function millrace.%4$I();
-create or replace trigger %2$I after update on %3$s
-  referencing old table as old_rows new table as new_rows
-  for each statement
-  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-    or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%4$I()$f$,
-    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
-    p_pipeline.entity_table, p_pipeline.name || '__intake');
-end
-$write$;
+-- version that a row's live run has, else of the current one.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
@@ -18402,13 +18352,53 @@ begin
 end
 $$;
 
+-- Lists what people may write at a value, by where the run of its row stands (see standings());
+-- fresh: of which no run is known.
+create or replace function millrace.open_moves(
+  p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
+) returns table (to_value text, means text, stage_id int, declared boolean, place int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select v.to_value, v.means, v.stage_id, v.declared, vs.position
+    from millrace.version_moves v
+    left join millrace.version_stages vs
+      on vs.version_id = v.version_id and vs.stage_id = v.stage_id
+    where v.version_id = p_version_id
+      and v.by = 'person'
+      and not v.retired
+      and v.from_value is not distinct from p_was
+      and (v.at_stage_id is null or v.at_stage_id = p_live_id)
+      and (v.means not in ('start', 'enter') or v.declared or p_fresh or vs.position <= p_until);
+end
+$$;
+
+-- Says whether the questions of entities lead back to a value when they are taken back.
+create or replace function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select bool_and(r.began_from = p_value)
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running');
+end
+$$;
+
 -- Judges values that people wrote, in groups that are alike: what each group's write means, null
 -- where it is not allowed.
 create or replace function millrace.judged_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
-  version_id int, live_id int, fresh boolean, was text, now text, ids text[], means text,
-  stage_id int
+  version_id int, live_id int, until int, fresh boolean, was text, now text, ids text[],
+  means text, stage_id int
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -18422,28 +18412,15 @@ begin
       from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
       group by 1, 2, 3, 4, 5, 6
     )
-    select s.version_id, s.live_id, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
+    select s.version_id, s.live_id, s.until, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
     from standing s
     left join lateral (
-      select v.means, v.stage_id
-      from millrace.version_moves v
-      left join millrace.version_stages vs
-        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
-      where v.version_id = s.version_id
-        and v.by = 'person'
-        and not v.retired
-        and v.from_value is not distinct from s.was
-        and v.to_value = s.now
-        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
-        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
-        and (v.means <> 'discard' or (
-          select bool_and(r.began_from = s.now)
-          from millrace.runs r
-          where r.pipeline_id = p_pipeline_id
-            and r.entity_id = any (s.ids)
-            and r.status = 'running'))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
-        v.declared desc, vs.position
+      select o.means, o.stage_id
+      from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was) o
+      where o.to_value = s.now
+        and (o.means <> 'discard' or millrace.leads_back(p_pipeline_id, s.ids, s.now))
+      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], o.means),
+        o.declared desc, o.place
       limit 1) m on true;
 end
 $$;
@@ -18485,305 +18462,13 @@ begin
             v_group.was, v_group.now, v_group.ids);
         else
           perform millrace.start_at_value(
-            p_pipeline_id, v_group.stage_id, v_group.was, v_group.ids);
+            p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
         end if;
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
-          v_group.was, v_group.now, v_group.ids);
+          v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
-end
-$$;
-
--- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
--- at which it was is kept where the question that follows may be taken back.
-create or replace function millrace.start_at_value(
-  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
-  if (
-      select s.shows -> 'discard' = 'true'
-      from millrace.stages s
-      where s.id = p_stage_id) then
-    update millrace.runs r
-    set began_from = p_was
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and (r.status = 'running') is true;
-  end if;
-end
-$$;
-
--- Begins entities of which no run is known. Stages before the one that was written are left out
--- where the row brings their output along; where one has work to do, the value is refused. From the
--- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
--- that had a value was there before: it was adopted, or its runs have been pruned. It has been
--- through the stages before.
-create or replace function millrace.begin_at_value(
-  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage_id int := case
-    when p_means = 'start' or p_was is not null then p_stage_id
-    else millrace.first_stage(p_pipeline_id)
-  end;
-  v_why text;
-  v_hint text;
-  v_early record;
-begin
-  begin
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
-      case when p_means = 'enter' then p_ids else '{}' end,
-      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
-      p_done_before => p_was is not null);
-  exception when sqlstate 'MR005' then
-    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
-    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
-      using errcode = 'MR005', hint = v_hint;
-  end;
-  if p_means = 'start' then
-    return;
-  end if;
-  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
-  into v_early
-  from millrace.standings(p_pipeline_id, p_ids) st
-  join millrace.stages s on s.id = st.live_id
-  join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
-  where st.until < vs.position;
-  if v_early.ids is not null then
-    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
-      'its output along',
-      p_value, millrace.rows_named(v_early.ids), v_early.stage
-      using errcode = 'MR005',
-        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
-  end if;
-end
-$$;
-
--- Names rows in an error: how many, and the first.
-create or replace function millrace.rows_named(p_ids text[]) returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case
-    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
-    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
-  end
-$$;
-
--- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
--- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
--- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
--- writes a row waits for a decision.
-create or replace function millrace.answer_by_value(
-  p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_decision jsonb := (
-    select s.shows #> array['answers', p_value, 'decision']
-    from millrace.stages s
-    where s.id = p_stage_id);
-  v_asked bigint[];
-  v_free bigint[];
-  v_items millrace.work[];
-  v_done record;
-begin
-  v_asked := array(
-    select a.id
-    from millrace.runs r
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running'
-      and a.state = 'waiting'
-    order by a.id);
-  v_free := array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    where d.attempt_id = any (v_asked) and d.closed_at is null
-    order by d.attempt_id
-    for update skip locked);
-  update public.millrace_decisions d
-  set decision = v_decision
-  where d.attempt_id = any (v_free);
-  if cardinality(v_free) = cardinality(v_asked) then
-    return;
-  end if;
-  perform millrace.hold_runs(array(
-    select a.run_id from millrace.attempts a
-    where a.id = any (v_asked) and a.id <> all (v_free)));
-  v_items := array(
-    select millrace.work_on(a, r.entity_id, 'completed',
-      jsonb_build_object('decision', v_decision, 'decided_by', null),
-      p_ord => (row_number() over (order by a.id))::int)
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
-  v_done := millrace.apply_outcomes(v_items);
-  perform millrace.wake(v_done.ready);
-end
-$$;
-
--- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
--- over, at the value from which it began.
-create or replace function millrace.take_question_back(
-  p_pipeline_id int, p_stage_id int, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_error constant jsonb := jsonb_build_object(
-    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
-  v_runs bigint[];
-  v_asked bigint[];
-begin
-  v_runs := array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running'
-    order by r.id
-    for no key update);
-  with closed as (
-    update millrace.attempts a
-    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
-      late_at = null, error = v_error
-    where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
-  )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
-  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
-  where r.id = any (v_runs)
-  group by vs.stage_id;
-  perform millrace.close_held(array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    where d.attempt_id = any (v_asked) and d.closed_at is null
-    order by d.attempt_id
-    for update skip locked));
-  perform millrace.show_status(p_pipeline_id, p_ids);
-end
-$$;
-
--- Says what to do instead of writing a value, by what the value means.
-create or replace function millrace.remedy_of_move(
-  p_version_id int, p_live_id int, p_was text, p_now text
-) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce((
-      select format('Write one of %s first: %s answers from there.',
-        string_agg(f #>> '{}', ', '), p_now)
-      from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
-      having count(*) > 0),
-    (
-      select case
-          when s.shows ->> 'started' = p_now
-            then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
-          when s.shows ->> 'completed' = p_now
-            then format('The engine writes %s when stage %s is done.', p_now, s.name)
-          when s.ready = p_now and l.place < s.place then format(
-            'Stage %s has no result yet, which %s needs; to go on without it: '
-            'select millrace.skip(run, %L).', l.name, s.name, l.name)
-          when s.shows ->> 'leave' = p_now or s.shows ->> 'enter' = p_now
-            then format('%s follows by itself.', p_now)
-        end
-      from millrace.shown_stages(p_version_id) s
-      where p_now = s.ready and l.place < s.place
-        or p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
-          s.shows ->> 'enter')
-      order by p_now = s.ready desc, s.place
-      limit 1),
-    case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
-  from (select 1) one
-  left join millrace.shown_stages(p_version_id) l on l.id = p_live_id
-$$;
-
--- Raises MR005 about a value that may not follow the one which rows have.
-create or replace function millrace.refuse_move(
-  p_pipeline_id int, p_version_id int, p_live_id int, p_was text, p_now text, p_ids text[]
-) returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows text := millrace.rows_named(p_ids);
-  v_column text;
-  v_pipeline text;
-  v_known text := (
-    select string_agg(v.value, ', ' order by v.sort_order)
-    from millrace.status_values v
-    where v.pipeline_id = p_pipeline_id and not v.retired);
-  v_next text := (
-    select string_agg(distinct m.to_value, ', ')
-    from millrace.version_moves m
-    where m.version_id = p_version_id
-      and m.by = 'person'
-      and not m.retired
-      and m.means <> 'discard'
-      and m.from_value is not distinct from p_was
-      and (m.at_stage_id is null or m.at_stage_id = p_live_id));
-begin
-  select p.status ->> 'column', p.name
-  into v_column, v_pipeline
-  from millrace.pipelines p
-  where p.id = p_pipeline_id;
-  if p_now is null then
-    raise exception '% of % was set to null, but a row cannot leave pipeline %',
-      v_column, v_rows, v_pipeline
-      using errcode = 'MR005', hint = 'To stop a run: select millrace.cancel(run). '
-        'Delete the row to end it for good.';
-  elsif not exists (
-      select
-      from millrace.status_values v
-      where v.pipeline_id = p_pipeline_id and v.value = p_now and not v.retired) then
-    raise exception '% of % was set to %, which is no value of pipeline %',
-      v_column, v_rows, p_now, v_pipeline
-      using errcode = 'MR005', hint = format('Known: %s.', v_known);
-  end if;
-  raise exception '% of % cannot go from % to %',
-    v_column, v_rows, coalesce(p_was, 'nothing'), p_now
-    using errcode = 'MR005', hint = concat_ws(' ',
-      case
-        when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
-          'pipeline begins it when it is started.', v_next, v_column)
-        else millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now)
-      end,
-      case
-        when p_was is null then null
-        when v_next is null
-          then format('At %s nobody writes: the engine goes on from there.', p_was)
-        else format('From %s people may write: %s.', p_was, v_next)
-      end);
 end
 $$;
 
@@ -19029,7 +18714,9 @@ as $$
   from stage s
   cross join lateral unnest(millrace.live_values(s.shows)) w
   join millrace.resting_values(p_version_id) r on r.done
-  where s.shows -> 'discard' = 'true' and r.value <> w
+  where s.shows -> 'discard' = 'true'
+    and r.value <> w
+    and (s.shows -> 'answers' ? r.value) is not true
 $$;
 
 -- Lists what people may write: they begin rows, start stages over, and see to questions.
@@ -19063,12 +18750,11 @@ as $$
   union
   select g.shows ->> 'enter', s.ready, 'start', null, s.id, false
   from gate g
-  join stage s on s.place >= g.place
+  join stage s on not exists (
+    select
+    from stage b
+    where b.place >= g.place and b.place < s.place and not b.may_skip)
   where not s.demanded
-    and not exists (
-      select
-      from stage b
-      where b.place >= g.place and b.place < s.place and not b.may_skip)
   union
   select r.value, s.ready, 'start', r.live_id, s.id, false
   from millrace.resting_values(p_version_id) r
@@ -19130,18 +18816,34 @@ begin
       and m.to_value = c.to_value)
   on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
   set retired = false;
+  perform millrace.mark_drawn(p_version_id);
+end
+$$;
+
+-- Marks the moves of a version that the definition's diagram draws, each once: where a person and
+-- the engine may make it, the person's. A chain may begin at nothing.
+create or replace function millrace.mark_drawn(p_version_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  with drawn as (
+    select distinct on (m.from_value, m.to_value) m.ctid as place
+    from millrace.versions v
+    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join lateral jsonb_array_elements(p.status -> 'drawn') c
+    cross join lateral jsonb_array_elements_text(c) with ordinality d(value, place)
+    join millrace.version_moves m
+      on m.version_id = v.id
+      and not m.retired
+      and m.from_value is not distinct from d.value
+      and m.to_value = c ->> d.place::int
+    where v.id = p_version_id
+    order by m.from_value, m.to_value, m.by <> 'person', m.by <> 'engine', m.means desc
+  )
   update millrace.version_moves m
   set drawn = true
-  from millrace.versions v
-  join millrace.pipelines p on p.id = v.pipeline_id
-  cross join lateral jsonb_array_elements(p.status -> 'drawn') c
-  cross join lateral jsonb_array_elements_text(c) with ordinality d(value, place)
-  where v.id = p_version_id
-    and m.version_id = p_version_id
-    and not m.retired
-    and m.from_value = d.value
-    and m.to_value = c ->> d.place::int;
-end
+  from drawn d
+  where m.ctid = d.place
 $$;
 
 -- The projection `status`: what attach() writes to show runs in one column
@@ -19485,6 +19187,296 @@ begin
 end
 $$;
 
+-- The projection `status`: why a value is refused, and what to do instead
+
+-- Names rows in an error: how many, and the first.
+create or replace function millrace.rows_named(p_ids text[]) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
+    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
+  end
+$$;
+
+-- Says of a value that a person writes while a question is open from which values it may be written.
+create or replace function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+      select format('Write one of %s first: %s answers from there.',
+        string_agg(f #>> '{}', ', '), p_now)
+      from jsonb_array_elements(p_shows #> array['answers', p_now, 'from']) f
+      having count(*) > 0), (
+      select format('Write one of %s first: %s is written from there.',
+        string_agg(m ->> 0, ', '), p_now)
+      from jsonb_array_elements(p_shows -> 'step_moves') m
+      where m ->> 1 = p_now
+      having count(*) > 0))
+$$;
+
+-- Says what to do instead of writing a value, by what the value means.
+create or replace function millrace.remedy_of_move(
+  p_version_id int, p_live_id int, p_was text, p_now text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select coalesce(
+    millrace.remedy_at_question(l.shows, p_now),
+    (
+      select case
+          when s.ready = p_now and s.place <= l.place
+            then format('At %s no stage starts over.', p_was)
+          when s.ready = p_now then format(
+            'Stage %s has no result yet, which %s needs; to go on without it: '
+            'select millrace.skip(run, %L).', l.name, s.name, l.name)
+          when s.shows ->> 'started' = p_now
+            then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
+          when s.shows ->> 'completed' = p_now
+            then format('The engine writes %s when stage %s is done.', p_now, s.name)
+          else format('%s follows by itself.', p_now)
+        end
+      from stage s
+      where p_now = s.ready
+        and not s.demanded
+        and p_now not in (
+          select jsonb_object_keys(q.shows -> 'answers') from stage q where q.manual)
+        and l.id is not null
+        or s.ready <> p_now and p_now in (s.shows ->> 'started', s.shows ->> 'completed',
+          s.shows ->> 'leave', s.shows ->> 'enter')
+      order by p_now = s.ready desc, s.place
+      limit 1),
+    case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
+  from (select 1) one
+  left join stage l on l.id = p_live_id
+$$;
+
+-- Says of an answer that is written too late how its question was answered, in the latest run of an
+-- entity; null where it was not.
+create or replace function millrace.answered_before(
+  p_pipeline_id int, p_entity_id text, p_now text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('Stage %s was answered with %s%s at %s.', s.name,
+    millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
+    to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'))
+  from (
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id and r.entity_id = p_entity_id
+    order by r.id desc
+    limit 1) r
+  join millrace.attempts a
+    on a.run_id = r.id and a.state = 'completed' and not a.superseded
+  join millrace.stages s
+    on s.id = a.stage_id and s.kind = 'manual' and s.shows -> 'answers' ? p_now
+  order by a.id desc
+  limit 1
+$$;
+
+-- Says what to wait for at a value from which people may write none.
+create or replace function millrace.remedy_of_waiting(
+  p_version_id int, p_live_id int, p_was text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(' ', format('At %s nobody writes: the engine goes on from there.', p_was), (
+    select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
+      string_agg(distinct m.to_value, ', '))
+    from millrace.stages s
+    join millrace.open_moves(p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
+    where s.id = p_live_id
+    group by s.id
+    having count(*) > 0))
+$$;
+
+-- Raises MR005 about a value that may not follow the one which rows have.
+create or replace function millrace.refuse_move(
+  p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text,
+  p_now text, p_ids text[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows text := millrace.rows_named(p_ids);
+  v_column text;
+  v_pipeline text;
+  v_known text := (
+    select string_agg(v.value, ', ' order by v.sort_order)
+    from millrace.status_values v
+    where v.pipeline_id = p_pipeline_id and not v.retired);
+  v_next text := (
+    select string_agg(distinct m.to_value, ', ')
+    from millrace.open_moves(p_version_id, p_live_id, p_until, p_fresh, p_was) m
+    where m.means <> 'discard'
+      or millrace.leads_back(p_pipeline_id, p_ids, m.to_value));
+begin
+  select p.status ->> 'column', p.name
+  into v_column, v_pipeline
+  from millrace.pipelines p
+  where p.id = p_pipeline_id;
+  if p_now is null then
+    raise exception '% of % was set to null, but a row cannot leave pipeline %',
+      v_column, v_rows, v_pipeline
+      using errcode = 'MR005', hint = 'To stop a run: select millrace.cancel(run). '
+        'Delete the row to end it for good.';
+  elsif not exists (
+      select
+      from millrace.status_values v
+      where v.pipeline_id = p_pipeline_id and v.value = p_now and not v.retired) then
+    raise exception '% of % was set to %, which is no value of pipeline %',
+      v_column, v_rows, p_now, v_pipeline
+      using errcode = 'MR005', hint = format('Known: %s.', v_known);
+  end if;
+  raise exception '% of % cannot go from % to %',
+    v_column, v_rows, coalesce(p_was, 'nothing'), p_now
+    using errcode = 'MR005', hint = concat_ws(' ',
+      case
+        when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
+          'pipeline begins it when it is started.', v_next, v_column)
+        else coalesce(millrace.answered_before(p_pipeline_id, p_ids[1], p_now),
+          millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now))
+      end,
+      case
+        when p_was is null then null
+        when v_next is null then millrace.remedy_of_waiting(p_version_id, p_live_id, p_was)
+        else format('From %s people may write: %s.', p_was, v_next)
+      end);
+end
+$$;
+
+-- The projection `status`: values that start a stage, or start it over
+
+-- Raises MR005 about a value that would start a stage which cannot start, for the reason given, and
+-- names the value to write instead of the stage to queue.
+create or replace function millrace.refuse_start(
+  p_pipeline_id int, p_was text, p_value text, p_ids text[], p_why text, p_hint text
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% cannot be written to %: %', p_value,
+    concat_ws(' at ', millrace.rows_named(p_ids), p_was), p_why
+    using errcode = 'MR005', hint = coalesce((
+      select format('Write %s instead; the stages after it follow by themselves.', s.ready)
+      from millrace.pipelines p
+      cross join lateral millrace.shown_stages(p.current_version_id) s
+      where p.id = p_pipeline_id
+        and s.name = substring(p_hint from '^Queue (\w+) instead')), p_hint);
+end
+$$;
+
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
+-- at which it was is kept where the question that follows may be taken back.
+create or replace function millrace.start_at_value(
+  p_pipeline_id int, p_stage_id int, p_was text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_why text;
+  v_hint text;
+begin
+  begin
+    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
+  end;
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
+    update millrace.runs r
+    set began_from = p_was
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and (r.status = 'running') is true;
+  end if;
+end
+$$;
+
+-- Finds the stage before which entities that show a value, and of which no run is known, have been
+-- through all: the stage that is to begin, or the first of the layer at whose gate they wait; none
+-- where they are new, or only entered.
+create or replace function millrace.done_until(p_pipeline_id int, p_stage_id int, p_was text)
+returns int
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.id
+  from millrace.pipelines p
+  cross join lateral millrace.shown_stages(p.current_version_id) s
+  where p.id = p_pipeline_id
+    and p_was is not null
+    and p_was not in (select e #>> '{}' from jsonb_array_elements(p.status -> 'entries') e)
+    and (s.id = p_stage_id or s.shows ->> 'enter' = p_was)
+  order by s.place
+  limit 1
+$$;
+
+-- Begins entities of which no run is known. Stages before the one that was written are left out
+-- where the row brings their output along; where one has work to do, the value is refused. From the
+-- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
+-- that had a value was there before: it was adopted, or its runs have been pruned. It has been
+-- through the stages before, but not through those of a layer at whose gate it waits; and where it
+-- only entered, through none.
+create or replace function millrace.begin_at_value(
+  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage_id int := case
+    when p_means = 'start' or p_was is not null then p_stage_id
+    else millrace.first_stage(p_pipeline_id)
+  end;
+  v_why text;
+  v_hint text;
+  v_early record;
+begin
+  begin
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
+      case when p_means = 'enter' then p_ids else '{}' end,
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
+  end;
+  if p_means = 'start' then
+    return;
+  end if;
+  select min(s.name) as stage, min(s.shows ->> 'queued') as ready,
+    array_agg(st.id order by st.place) as ids
+  into v_early
+  from millrace.standings(p_pipeline_id, p_ids) st
+  join millrace.stages s on s.id = st.live_id
+  join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
+  where st.until < vs.position;
+  if v_early.ids is not null then
+    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
+      'its output along',
+      p_value, millrace.rows_named(v_early.ids), v_early.stage
+      using errcode = 'MR005',
+        hint = format('Write %s instead, or give the row its output.', v_early.ready);
+  end if;
+end
+$$;
+
 -- The projection `status`: what a row shows, and by which values it gets there
 --
 -- What a row shows follows from its latest run. status_states() says it from the tables.
@@ -19778,6 +19770,184 @@ begin
   end loop;
 end
 $$;
+
+-- The projection `status`: the triggers through which a pipeline learns of written values
+--
+-- They are written for each pipeline, with its columns in place. What a person wrote stands in the
+-- row already; it goes into the history first, so that what follows from it comes after.
+
+-- Creates the __since function of a pipeline with its triggers, or drops them where there is no
+-- history: a value that a person writes begins now. The engine's own statements set it themselves.
+create or replace function millrace.write_status_since(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_status text := p_pipeline.status ->> 'column';
+  v_since text := p_pipeline.status #>> '{history,since}';
+  v_name text := p_pipeline.name || '__since';
+begin
+  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
+    p_pipeline.entity_table);
+  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
+    p_pipeline.entity_table);
+  if v_since is null then
+    execute format('drop function if exists millrace.%I()', v_name);
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
+    new.%3$I := old.%3$I;
+  else
+    new.%3$I := millrace.now();
+  end if;
+  return new;
+end $$;
+create or replace trigger %4$I before insert on %6$s
+  for each row when (new.%2$I is not null) execute function millrace.%1$I();
+create or replace trigger %5$I before update on %6$s
+  for each row
+  when ((old.%2$I is distinct from new.%2$I or old.%3$I is distinct from new.%3$I)
+    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+      or not has_schema_privilege('millrace', 'create')))
+  execute function millrace.%1$I()$f$,
+    v_name, v_status, v_since, 'millrace_' || p_pipeline.name || '_begun',
+    'millrace_' || p_pipeline.name || '_since', p_pipeline.entity_table);
+end
+$write$;
+
+-- Writes the statements that put what a person wrote into the history, and take what was said of
+-- changed fields from the row. p_was is what the old value is read from.
+create or replace function millrace.history_of_written(
+  p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_changes text := v_history ->> 'changes';
+begin
+  if v_history is null then
+    return '';
+  end if;
+  return format($f$
+    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
+      case when %8$s is not null
+        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
+    from %9$s
+    where %10$s
+      and n.%5$I::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %11$s)
+    order by n.%3$I;$f$,
+      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
+      p_pipeline.status ->> 'column', v_history ->> 'since',
+      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+    || case when v_changes is null then '' else format($f$
+    v_told := array(
+      select n.%5$I::text
+      from %3$s
+      where %4$s and n.%2$I is not null);
+    if cardinality(v_told) > 0 then
+      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+      update %1$s e set %2$I = null
+      where e.%5$I = any (v_told::%6$s[]);
+      v_said := set_config('millrace.projecting', v_outer, true);
+    end if;$f$,
+      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
+      millrace.key_type(p_pipeline)) end;
+end
+$write$;
+
+-- Creates the __intake function of a pipeline with one status column, and its triggers.
+create or replace function millrace.write_status_intake(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_key text := quote_ident(p_pipeline.entity_key);
+  v_column text := quote_ident(p_pipeline.status ->> 'column');
+  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
+  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
+  v_given text := format('n.%s is not null', v_column);
+  v_bodies text[] := array[
+    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
+      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
+    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
+      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_actor text;
+  v_said text; v_told text[];
+  v_written record;
+begin
+  if tg_op = 'UPDATE' then
+    select array_agg(n.%2$s::text order by n.%2$s) as ids,
+      array_agg(o.%3$s::text order by n.%2$s) as was,
+      array_agg(n.%3$s::text order by n.%2$s) as now
+    into v_written
+    from %4$s
+    where %5$s;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%6$s
+    end if;
+  else
+    select array_agg(n.%2$s::text order by n.%2$s) as ids,
+      array_fill(null::text, array[count(*)::int]) as was,
+      array_agg(n.%3$s::text order by n.%2$s) as now
+    into v_written
+    from new_rows n
+    where %7$s;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%8$s
+    end if;
+  end if;
+  if v_written.ids is null then
+    return null;
+  end if;
+  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
+  return null;
+end $$;$f$,
+    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
+    v_bodies[2], p_pipeline.id);
+  perform millrace.write_status_triggers(p_pipeline);
+end
+$write$;
+
+-- Creates the triggers of the __intake function of a pipeline with one status column.
+create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
+  for each statement execute function millrace.%4$I();
+create or replace trigger %2$I after update on %3$s
+  referencing old table as old_rows new table as new_rows
+  for each statement
+  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+    or not has_schema_privilege('millrace', 'create'))
+  execute function millrace.%4$I()$f$,
+    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
+    p_pipeline.entity_table, p_pipeline.name || '__intake');
+end
+$write$;
 
 -- Sweeping children: tallies that nobody has added up, and fan-outs that are over
 
@@ -20843,7 +21013,7 @@ begin
       'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
       'millrace.metadata_faults()', 'millrace.copy_earlier_results(int8[], int4[])',
       'millrace.is_only_root(millrace.version_stages)',
-      'millrace.new_runs(int4, text[], int4, bool)',
+      'millrace.new_runs(int4, text[], int4, int4)',
       'millrace.refuse_missing_needs(int8[], int4)',
       'millrace.enqueue_stage(int8[], int4, bool)',
       'millrace.start_sibling_branches(int4, int4, int8[])',
@@ -20861,8 +21031,8 @@ begin
       'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
       'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4, bool)',
       'millrace.show_new_runs(int4, int4, int8[], text[])',
-      'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
-      'millrace.queue_stage(int4, int4, text[], text[], bool, bool)', 'millrace.contracts()',
+      'millrace.queue_here(int4, int4, text[], text[], bool, int4)',
+      'millrace.queue_stage(int4, int4, text[], text[], bool, int4)', 'millrace.contracts()',
       'millrace.engine()', 'millrace.refuse_contract()',
       'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
       'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
@@ -21079,6 +21249,8 @@ begin
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
       'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
+      'millrace.answer_by_value(int4, int4, text, text[])',
+      'millrace.take_question_back(int4, int4, text[])',
       'millrace.refuse_status(text, text, text)', 'millrace.values_used(jsonb)',
       'millrace.check_status_columns(jsonb)', 'millrace.check_status_tables(jsonb)',
       'millrace.check_status_chain(jsonb)', 'millrace.check_status_values(jsonb)',
@@ -21086,24 +21258,17 @@ begin
       'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
       'millrace.status_faults()', 'millrace.history_faults(millrace.pipelines)',
-      'millrace.write_status_since(millrace.pipelines)',
-      'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
-      'millrace.write_status_intake(millrace.pipelines, text)',
-      'millrace.write_status_triggers(millrace.pipelines)',
       'millrace.standings(int4, text[], text[], text[])',
+      'millrace.open_moves(int4, int4, int4, bool, text)',
+      'millrace.leads_back(int4, text[], text)',
       'millrace.judged_values(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
-      'millrace.start_at_value(int4, int4, text, text[])',
-      'millrace.begin_at_value(int4, int4, text, text, text, text[])',
-      'millrace.rows_named(text[])', 'millrace.answer_by_value(int4, int4, text, text[])',
-      'millrace.take_question_back(int4, int4, text[])',
-      'millrace.remedy_of_move(int4, int4, text, text)',
-      'millrace.refuse_move(int4, int4, int4, text, text, text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
       'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
       'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
-      'millrace.save_moves(int4)', 'millrace.status_figures(jsonb, bool)',
+      'millrace.save_moves(int4)', 'millrace.mark_drawn(int4)',
+      'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
@@ -21112,11 +21277,23 @@ begin
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',
       'millrace.write_status(millrace.pipelines, text)', 'millrace.show_status(int4, text[])',
+      'millrace.rows_named(text[])', 'millrace.remedy_at_question(jsonb, text)',
+      'millrace.remedy_of_move(int4, int4, text, text)',
+      'millrace.answered_before(int4, text, text)',
+      'millrace.remedy_of_waiting(int4, int4, text)',
+      'millrace.refuse_move(int4, int4, int4, int4, bool, text, text, text[])',
+      'millrace.refuse_start(int4, text, text, text[], text, text)',
+      'millrace.start_at_value(int4, int4, text, text, text[])',
+      'millrace.done_until(int4, int4, text)',
+      'millrace.begin_at_value(int4, int4, text, text, text, text[])',
       'millrace.live_values(jsonb)', 'millrace.done_value(jsonb, jsonb)',
       'millrace.done_before(int8, int4, int4)', 'millrace.deciding_attempts(int4, text[])',
       'millrace.status_states(int4, text[])',
       'millrace.status_path(text, text, text, int4, int4, text)',
-      'millrace.show_due(int4, int4)', 'millrace.sweep_fan_out(int8)',
+      'millrace.show_due(int4, int4)', 'millrace.write_status_since(millrace.pipelines)',
+      'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
+      'millrace.write_status_intake(millrace.pipelines, text)',
+      'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
       'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
       'millrace.pause(text, text)', 'millrace.unpause(text, text)'

@@ -63,22 +63,38 @@ create trigger ingestion_queue_1_edit
     or old.tags is distinct from new.tags or old.thumbnail_url is distinct from new.thumbnail_url)
   execute function public.edit_article();
 
--- Prepares an article for its next code: an edit that is discarded takes its text back, what
--- changed belongs to the code after 320 alone, and what had ended and begins again is a retry.
+-- Prepares an article for its next code: an edit that is discarded (400) takes its text back, what
+-- changed belongs to the code after 320 alone, and what had ended and begins again is a retry. An
+-- article that was 410 becomes 410 again: saved as it was, since its last edit may not be on the
+-- site yet.
 create function public.move_article() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_lacks text := concat_ws(', ', case when new.summary is null then 'summary' end,
+    case when new.tags is null then 'tags' end,
+    case when new.thumbnail_url is null then 'thumbnail_url' end);
 begin
-  if old.status_code = 320 and new.status_code = 400 and new.status_changes is not null then
-    new := jsonb_populate_record(new, (
+  if old.status_code = 320 and new.status_code = 400 then
+    new := jsonb_populate_record(new, coalesce((
       select jsonb_object_agg(c.key, c.value -> 'old')
-      from jsonb_each(new.status_changes) c));
+      from jsonb_each(new.status_changes) c), '{}'));
     new.status_changes := null;
+    new.status_code := case when (
+        select h.from_status
+        from public.status_history h
+        where h.queue_id = new.id and h.to_status = 320
+        order by h.id desc
+        limit 1) = 410 then 410 else 400 end;
   elsif old.status_code is distinct from 320 then
     new.status_changes := null;
   end if;
-  if old.status_code >= 500 and new.status_code < 500 then
+  if old.status_code in (500, 540) and new.status_code = 300 and v_lacks <> '' then
+    raise exception '300 needs summary, tags, thumbnail_url: article % at % lacks %', new.id,
+      old.status_code, v_lacks
+      using errcode = 'MR005', hint = 'Begin it earlier: write 110, or the code of the step that makes what it lacks.';
+  elsif old.status_code >= 500 and new.status_code < 500 then
     new.entry_type := 'retry';
     new.no_duplicate := new.no_duplicate or old.status_code = 520;
     new.duplicate_of := null;

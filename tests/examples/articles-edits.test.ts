@@ -155,6 +155,26 @@ describe('the code after 320 says what differs since then', () => {
     expect(await articles.row(id)).toMatchObject({ ...complete, status_code: 400, status_changes: null });
     expect((await articles.history(id)).at(-1)).toMatchObject({ from_status: 320, to_status: 400, changes: null });
   });
+
+  test('and one that is discarded after an earlier edit is 410 again, with that edit on the site', async ({
+    articles,
+    engine,
+  }) => {
+    const { id } = await articles.published();
+    const site = () => engine.value('select title from public.publication where queue_id = $1', [id]);
+    await articles.move(id, 320);
+    await engine.rows(edit(`title = 'First edit'`), [id]);
+    await articles.move(id, 410);
+    // Before the first edit is on the site.
+    await articles.move(id, 320);
+    await engine.rows(edit(`title = 'Draft', summary = 'Draft'`), [id]);
+    await articles.move(id, 400);
+    expect(await articles.row(id)).toMatchObject({ ...complete, title: 'First edit', status_code: 410 });
+    expect((await articles.history(id)).at(-1)).toMatchObject({ from_status: 320, to_status: 410, changes: null });
+    expect(await site()).toBe('Old Title');
+    await articles.publish(id, 'republish');
+    expect(await site()).toBe('First edit');
+  });
 });
 
 test('an article under review cannot be deleted by anybody', async ({ articles, engine }) => {

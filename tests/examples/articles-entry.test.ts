@@ -1,8 +1,8 @@
 // How articles enter: the code at which each begins, how it entered first, and copies that are known again.
 import { describe, expect } from 'vitest';
-import { articles as pipeline } from '../../supabase/functions/_pipelines/articles.ts';
 import { complete, test } from '../support/articles.ts';
-import type { Row, StageDefinition } from '../support/engine.ts';
+import { articlesInOrder } from '../support/define-articles.ts';
+import type { Row } from '../support/engine.ts';
 import { untilBlocked } from '../support/sessions.ts';
 
 const url = 'https://looms.test/news/1';
@@ -36,16 +36,7 @@ describe('without a code an article begins by what it brings', () => {
 });
 
 test('the first step that is not given follows the order of the stages', async ({ articles, engine }) => {
-  const definition = pipeline.toJson() as { entity: unknown; stages: StageDefinition[] };
-  const order = ['thumbnail', 'summarize', 'tag'];
-  const stages = definition.stages.map((stage) => {
-    const place = order.indexOf(stage.name);
-    const needs = place < 0 ? stage.needs : [order[place - 1] ?? 'score'];
-    return stage.name === 'review' ? { ...stage, needs: ['tag'] } : { ...stage, needs };
-  });
-  const { status } = definition.entity as { status: { layers: { enrichment: { stages: string[] } } } };
-  status.layers.enrichment.stages = order;
-  await engine.define({ ...definition, stages });
+  await engine.define(articlesInOrder(['thumbnail', 'summarize', 'tag']));
   expect((await articles.insert({ summary, entry_type: 'manual' })).status_code).toBe(230);
 });
 

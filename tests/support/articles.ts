@@ -65,10 +65,10 @@ export class Articles {
     return { id, publication };
   }
 
-  /** Does the work of the stage publish for an approved article. */
-  async publish(id: string): Promise<void> {
+  /** Does the work of the stage publish for an approved article, or of republish for an edited one. */
+  async publish(id: string, stage = 'publish'): Promise<void> {
     const { title, summary, tags, thumbnail_url, url } = await this.row(id);
-    await this.finish('publish', { slug: id, title, summary, tags, thumbnail_url, url, notify: false });
+    await this.finish(stage, { slug: id, title, summary, tags, thumbnail_url, url, notify: false });
   }
 
   /** Completes a stage for the article whose turn it is. */

@@ -1,5 +1,6 @@
 import { articles } from '../../supabase/functions/_pipelines/articles.ts';
 import { siteNotices } from '../../supabase/functions/_pipelines/site-notices.ts';
+import type { StageDefinition } from './engine.ts';
 
 type Ask = (statement: string, values: unknown[]) => Promise<unknown[]>;
 
@@ -10,4 +11,19 @@ export async function defineArticles(ask: Ask): Promise<void> {
     const known = await ask('select from millrace.pipelines where name = $1', [definition.pipeline]);
     if (known.length === 0) await ask('select millrace.define($1)', [JSON.stringify(definition)]);
   }
+}
+
+/** The definition of the articles with the stages of enrichment in another order. */
+export function articlesInOrder(order: string[]) {
+  const definition = articles.toJson() as {
+    entity: { status: { layers: { enrichment: { stages: string[] } } } };
+    stages: StageDefinition[];
+  };
+  definition.entity.status.layers.enrichment.stages = order;
+  definition.stages = definition.stages.map((stage) => {
+    const place = order.indexOf(stage.name);
+    if (stage.name === 'review') return { ...stage, needs: order.slice(-1) };
+    return place < 0 ? stage : { ...stage, needs: [order[place - 1] ?? 'score'] };
+  });
+  return definition;
 }

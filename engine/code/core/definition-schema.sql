@@ -69,7 +69,14 @@ as $$
       "drawn":{
        "default":[],
        "type":"array",
-       "items":{"minItems":2,"type":"array","items":{"$ref":"#/$defs/enter"}}
+       "items":{
+        "minItems":2,
+        "type":"array",
+        "items":{
+         "type":["string","integer","null"],
+         "wanted":"a value of the status column, or null for none"
+        }
+       }
       },
       "lookup":{"$ref":"#/$defs/table"},
       "history":{

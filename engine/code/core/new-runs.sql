@@ -52,9 +52,9 @@ $$;
 
 -- Makes new runs of the current version for entities that the caller holds and that have no live
 -- run, with the results of earlier stages copied. p_done_before: a row without any run has been
--- through the stages before this one all the same. Returns the runs.
+-- through the stages before that one all the same. Returns the runs.
 create or replace function millrace.new_runs(
-  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before boolean default false
+  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before int default null
 ) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -91,8 +91,8 @@ begin
   if v_pipeline.has_given then
     perform millrace.note_given(p_pipeline_id, v_runs);
   end if;
-  if p_done_before then
-    perform millrace.note_done_before(v_runs, p_stage_id);
+  if p_done_before is not null then
+    perform millrace.note_done_before(v_runs, p_done_before);
   end if;
   perform millrace.copy_earlier_results(v_runs, array(
     select vs.stage_id

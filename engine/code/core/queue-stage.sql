@@ -122,7 +122,7 @@ $$;
 -- the stage, which overrules what it says of when it begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before boolean default false
+  p_by_name boolean default true, p_done_before int default null
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -184,7 +184,7 @@ $$;
 -- goes one of the two ways (see cut-over.sql).
 create or replace function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before boolean default false
+  p_by_name boolean default true, p_done_before int default null
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp

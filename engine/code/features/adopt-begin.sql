@@ -67,7 +67,7 @@ begin
   v_keys := millrace.lock_waiting(v_pipeline, p_value, p_limit);
   if cardinality(v_keys) > 0 then
     perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
-      p_by_name => false, p_done_before => true);
+      p_by_name => false, p_done_before => v_stage_id);
     perform millrace.show_status(v_pipeline.id, v_keys);
   end if;
   return cardinality(v_keys);

@@ -149,7 +149,7 @@ begin
     order by t.stage_id
   loop
     perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
-      p_by_name => true, p_done_before => true);
+      p_by_name => true, p_done_before => v_stage.stage_id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
 end

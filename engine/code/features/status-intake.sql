@@ -56,13 +56,53 @@ begin
 end
 $$;
 
+-- Lists what people may write at a value, by where the run of its row stands (see standings());
+-- fresh: of which no run is known.
+create or replace function millrace.open_moves(
+  p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
+) returns table (to_value text, means text, stage_id int, declared boolean, place int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select v.to_value, v.means, v.stage_id, v.declared, vs.position
+    from millrace.version_moves v
+    left join millrace.version_stages vs
+      on vs.version_id = v.version_id and vs.stage_id = v.stage_id
+    where v.version_id = p_version_id
+      and v.by = 'person'
+      and not v.retired
+      and v.from_value is not distinct from p_was
+      and (v.at_stage_id is null or v.at_stage_id = p_live_id)
+      and (v.means not in ('start', 'enter') or v.declared or p_fresh or vs.position <= p_until);
+end
+$$;
+
+-- Says whether the questions of entities lead back to a value when they are taken back.
+create or replace function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select bool_and(r.began_from = p_value)
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running');
+end
+$$;
+
 -- Judges values that people wrote, in groups that are alike: what each group's write means, null
 -- where it is not allowed.
 create or replace function millrace.judged_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
-  version_id int, live_id int, fresh boolean, was text, now text, ids text[], means text,
-  stage_id int
+  version_id int, live_id int, until int, fresh boolean, was text, now text, ids text[],
+  means text, stage_id int
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -76,28 +116,15 @@ begin
       from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
       group by 1, 2, 3, 4, 5, 6
     )
-    select s.version_id, s.live_id, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
+    select s.version_id, s.live_id, s.until, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
     from standing s
     left join lateral (
-      select v.means, v.stage_id
-      from millrace.version_moves v
-      left join millrace.version_stages vs
-        on vs.version_id = v.version_id and vs.stage_id = v.stage_id
-      where v.version_id = s.version_id
-        and v.by = 'person'
-        and not v.retired
-        and v.from_value is not distinct from s.was
-        and v.to_value = s.now
-        and (v.at_stage_id is null or v.at_stage_id = s.live_id)
-        and (v.means not in ('start', 'enter') or v.declared or s.fresh or vs.position <= s.until)
-        and (v.means <> 'discard' or (
-          select bool_and(r.began_from = s.now)
-          from millrace.runs r
-          where r.pipeline_id = p_pipeline_id
-            and r.entity_id = any (s.ids)
-            and r.status = 'running'))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], v.means),
-        v.declared desc, vs.position
+      select o.means, o.stage_id
+      from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was) o
+      where o.to_value = s.now
+        and (o.means <> 'discard' or millrace.leads_back(p_pipeline_id, s.ids, s.now))
+      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], o.means),
+        o.declared desc, o.place
       limit 1) m on true;
 end
 $$;
@@ -139,11 +166,11 @@ begin
             v_group.was, v_group.now, v_group.ids);
         else
           perform millrace.start_at_value(
-            p_pipeline_id, v_group.stage_id, v_group.was, v_group.ids);
+            p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
         end if;
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
-          v_group.was, v_group.now, v_group.ids);
+          v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
 end

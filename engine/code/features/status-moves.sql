@@ -240,7 +240,9 @@ as $$
   from stage s
   cross join lateral unnest(millrace.live_values(s.shows)) w
   join millrace.resting_values(p_version_id) r on r.done
-  where s.shows -> 'discard' = 'true' and r.value <> w
+  where s.shows -> 'discard' = 'true'
+    and r.value <> w
+    and (s.shows -> 'answers' ? r.value) is not true
 $$;
 
 -- Lists what people may write: they begin rows, start stages over, and see to questions.
@@ -274,12 +276,11 @@ as $$
   union
   select g.shows ->> 'enter', s.ready, 'start', null, s.id, false
   from gate g
-  join stage s on s.place >= g.place
+  join stage s on not exists (
+    select
+    from stage b
+    where b.place >= g.place and b.place < s.place and not b.may_skip)
   where not s.demanded
-    and not exists (
-      select
-      from stage b
-      where b.place >= g.place and b.place < s.place and not b.may_skip)
   union
   select r.value, s.ready, 'start', r.live_id, s.id, false
   from millrace.resting_values(p_version_id) r
@@ -341,18 +342,34 @@ begin
       and m.to_value = c.to_value)
   on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
   set retired = false;
+  perform millrace.mark_drawn(p_version_id);
+end
+$$;
+
+-- Marks the moves of a version that the definition's diagram draws, each once: where a person and
+-- the engine may make it, the person's. A chain may begin at nothing.
+create or replace function millrace.mark_drawn(p_version_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  with drawn as (
+    select distinct on (m.from_value, m.to_value) m.ctid as place
+    from millrace.versions v
+    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join lateral jsonb_array_elements(p.status -> 'drawn') c
+    cross join lateral jsonb_array_elements_text(c) with ordinality d(value, place)
+    join millrace.version_moves m
+      on m.version_id = v.id
+      and not m.retired
+      and m.from_value is not distinct from d.value
+      and m.to_value = c ->> d.place::int
+    where v.id = p_version_id
+    order by m.from_value, m.to_value, m.by <> 'person', m.by <> 'engine', m.means desc
+  )
   update millrace.version_moves m
   set drawn = true
-  from millrace.versions v
-  join millrace.pipelines p on p.id = v.pipeline_id
-  cross join lateral jsonb_array_elements(p.status -> 'drawn') c
-  cross join lateral jsonb_array_elements_text(c) with ordinality d(value, place)
-  where v.id = p_version_id
-    and m.version_id = p_version_id
-    and not m.retired
-    and m.from_value = d.value
-    and m.to_value = c ->> d.place::int;
-end
+  from drawn d
+  where m.ctid = d.place
 $$;
 
 create or replace view millrace.status_moves as

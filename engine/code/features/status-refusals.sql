@@ -11,6 +11,23 @@ as $$
   end
 $$;
 
+-- Says of a value that a person writes while a question is open from which values it may be written.
+create or replace function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+      select format('Write one of %s first: %s answers from there.',
+        string_agg(f #>> '{}', ', '), p_now)
+      from jsonb_array_elements(p_shows #> array['answers', p_now, 'from']) f
+      having count(*) > 0), (
+      select format('Write one of %s first: %s is written from there.',
+        string_agg(m ->> 0, ', '), p_now)
+      from jsonb_array_elements(p_shows -> 'step_moves') m
+      where m ->> 1 = p_now
+      having count(*) > 0))
+$$;
+
 -- Says what to do instead of writing a value, by what the value means.
 create or replace function millrace.remedy_of_move(
   p_version_id int, p_live_id int, p_was text, p_now text
@@ -18,37 +35,85 @@ create or replace function millrace.remedy_of_move(
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce((
-      select format('Write one of %s first: %s answers from there.',
-        string_agg(f #>> '{}', ', '), p_now)
-      from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
-      having count(*) > 0),
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select coalesce(
+    millrace.remedy_at_question(l.shows, p_now),
     (
       select case
+          when s.ready = p_now and s.place <= l.place
+            then format('At %s no stage starts over.', p_was)
+          when s.ready = p_now then format(
+            'Stage %s has no result yet, which %s needs; to go on without it: '
+            'select millrace.skip(run, %L).', l.name, s.name, l.name)
           when s.shows ->> 'started' = p_now
             then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
           when s.shows ->> 'completed' = p_now
             then format('The engine writes %s when stage %s is done.', p_now, s.name)
-          when s.ready = p_now and l.place < s.place then format(
-            'Stage %s has no result yet, which %s needs; to go on without it: '
-            'select millrace.skip(run, %L).', l.name, s.name, l.name)
-          when s.shows ->> 'leave' = p_now or s.shows ->> 'enter' = p_now
-            then format('%s follows by itself.', p_now)
+          else format('%s follows by itself.', p_now)
         end
-      from millrace.shown_stages(p_version_id) s
-      where p_now = s.ready and l.place < s.place
-        or p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
-          s.shows ->> 'enter')
+      from stage s
+      where p_now = s.ready
+        and not s.demanded
+        and p_now not in (
+          select jsonb_object_keys(q.shows -> 'answers') from stage q where q.manual)
+        and l.id is not null
+        or s.ready <> p_now and p_now in (s.shows ->> 'started', s.shows ->> 'completed',
+          s.shows ->> 'leave', s.shows ->> 'enter')
       order by p_now = s.ready desc, s.place
       limit 1),
     case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
   from (select 1) one
-  left join millrace.shown_stages(p_version_id) l on l.id = p_live_id
+  left join stage l on l.id = p_live_id
+$$;
+
+-- Says of an answer that is written too late how its question was answered, in the latest run of an
+-- entity; null where it was not.
+create or replace function millrace.answered_before(
+  p_pipeline_id int, p_entity_id text, p_now text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('Stage %s was answered with %s%s at %s.', s.name,
+    millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
+    to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'))
+  from (
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id and r.entity_id = p_entity_id
+    order by r.id desc
+    limit 1) r
+  join millrace.attempts a
+    on a.run_id = r.id and a.state = 'completed' and not a.superseded
+  join millrace.stages s
+    on s.id = a.stage_id and s.kind = 'manual' and s.shows -> 'answers' ? p_now
+  order by a.id desc
+  limit 1
+$$;
+
+-- Says what to wait for at a value from which people may write none.
+create or replace function millrace.remedy_of_waiting(
+  p_version_id int, p_live_id int, p_was text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(' ', format('At %s nobody writes: the engine goes on from there.', p_was), (
+    select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
+      string_agg(distinct m.to_value, ', '))
+    from millrace.stages s
+    join millrace.open_moves(p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
+    where s.id = p_live_id
+    group by s.id
+    having count(*) > 0))
 $$;
 
 -- Raises MR005 about a value that may not follow the one which rows have.
 create or replace function millrace.refuse_move(
-  p_pipeline_id int, p_version_id int, p_live_id int, p_was text, p_now text, p_ids text[]
+  p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text,
+  p_now text, p_ids text[]
 ) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -63,13 +128,9 @@ declare
     where v.pipeline_id = p_pipeline_id and not v.retired);
   v_next text := (
     select string_agg(distinct m.to_value, ', ')
-    from millrace.version_moves m
-    where m.version_id = p_version_id
-      and m.by = 'person'
-      and not m.retired
-      and m.means <> 'discard'
-      and m.from_value is not distinct from p_was
-      and (m.at_stage_id is null or m.at_stage_id = p_live_id));
+    from millrace.open_moves(p_version_id, p_live_id, p_until, p_fresh, p_was) m
+    where m.means <> 'discard'
+      or millrace.leads_back(p_pipeline_id, p_ids, m.to_value));
 begin
   select p.status ->> 'column', p.name
   into v_column, v_pipeline
@@ -94,12 +155,12 @@ begin
       case
         when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
           'pipeline begins it when it is started.', v_next, v_column)
-        else millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now)
+        else coalesce(millrace.answered_before(p_pipeline_id, p_ids[1], p_now),
+          millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now))
       end,
       case
         when p_was is null then null
-        when v_next is null
-          then format('At %s nobody writes: the engine goes on from there.', p_was)
+        when v_next is null then millrace.remedy_of_waiting(p_version_id, p_live_id, p_was)
         else format('From %s people may write: %s.', p_was, v_next)
       end);
 end

@@ -1,15 +1,43 @@
 -- The projection `status`: values that start a stage, or start it over
 
+-- Raises MR005 about a value that would start a stage which cannot start, for the reason given, and
+-- names the value to write instead of the stage to queue.
+create or replace function millrace.refuse_start(
+  p_pipeline_id int, p_was text, p_value text, p_ids text[], p_why text, p_hint text
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% cannot be written to %: %', p_value,
+    concat_ws(' at ', millrace.rows_named(p_ids), p_was), p_why
+    using errcode = 'MR005', hint = coalesce((
+      select format('Write %s instead; the stages after it follow by themselves.', s.ready)
+      from millrace.pipelines p
+      cross join lateral millrace.shown_stages(p.current_version_id) s
+      where p.id = p_pipeline_id
+        and s.name = substring(p_hint from '^Queue (\w+) instead')), p_hint);
+end
+$$;
+
 -- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
 -- at which it was is kept where the question that follows may be taken back.
 create or replace function millrace.start_at_value(
-  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+  p_pipeline_id int, p_stage_id int, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_why text;
+  v_hint text;
 begin
-  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  begin
+    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
+  end;
   if (
       select s.shows -> 'discard' = 'true'
       from millrace.stages s
@@ -23,11 +51,31 @@ begin
 end
 $$;
 
+-- Finds the stage before which entities that show a value, and of which no run is known, have been
+-- through all: the stage that is to begin, or the first of the layer at whose gate they wait; none
+-- where they are new, or only entered.
+create or replace function millrace.done_until(p_pipeline_id int, p_stage_id int, p_was text)
+returns int
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.id
+  from millrace.pipelines p
+  cross join lateral millrace.shown_stages(p.current_version_id) s
+  where p.id = p_pipeline_id
+    and p_was is not null
+    and p_was not in (select e #>> '{}' from jsonb_array_elements(p.status -> 'entries') e)
+    and (s.id = p_stage_id or s.shows ->> 'enter' = p_was)
+  order by s.place
+  limit 1
+$$;
+
 -- Begins entities of which no run is known. Stages before the one that was written are left out
 -- where the row brings their output along; where one has work to do, the value is refused. From the
 -- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
 -- that had a value was there before: it was adopted, or its runs have been pruned. It has been
--- through the stages before.
+-- through the stages before, but not through those of a layer at whose gate it waits; and where it
+-- only entered, through none.
 create or replace function millrace.begin_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
 ) returns void
@@ -47,16 +95,16 @@ begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
       case when p_means = 'enter' then p_ids else '{}' end,
       p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
-      p_done_before => p_was is not null);
+      p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
-    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
-      using errcode = 'MR005', hint = v_hint;
+    perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
   end;
   if p_means = 'start' then
     return;
   end if;
-  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
+  select min(s.name) as stage, min(s.shows ->> 'queued') as ready,
+    array_agg(st.id order by st.place) as ids
   into v_early
   from millrace.standings(p_pipeline_id, p_ids) st
   join millrace.stages s on s.id = st.live_id
@@ -67,7 +115,7 @@ begin
       'its output along',
       p_value, millrace.rows_named(v_early.ids), v_early.stage
       using errcode = 'MR005',
-        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
+        hint = format('Write %s instead, or give the row its output.', v_early.ready);
   end if;
 end
 $$;

@@ -43,12 +43,16 @@ export const values = {
   },
 };
 
-/** The chains of codes that the diagram draws. */
+/** The chains of codes that the diagram draws; one that begins at null is how an article enters. */
 export const drawn = [
   [100, 110, 111, 112, 120, 121, 122, 200],
   [122, 530],
   // Entered by hand: a person has decided already that it is relevant.
+  [null, 110],
   [112, 200],
+  [null, 200],
+  [null, 220],
+  [null, 300],
   [200, 210, 211, 212, 220, 221, 222, 230, 231, 232, 240, 300],
   [300, 310, 320, 330, 400],
   [310, 540],

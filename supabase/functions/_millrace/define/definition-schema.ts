@@ -179,6 +179,9 @@ const limits = sized(
 const value = z
   .union([z.string(), z.int()])
   .meta(says('a value of the status column', 'Write the code, or the word, that the column shows.'));
+const valueOrNone = z
+  .union([z.string(), z.int(), z.null()])
+  .meta(says('a value of the status column, or null for none'));
 const pair = z.array(value).min(2).max(2).meta(says('a list of two values: from and to'));
 /** What the status column shows of a stage that works. */
 const shows = z
@@ -392,8 +395,8 @@ const status = z
     moves: z.array(pair).default([]),
     /** Values at which a new row may enter without a run, beside those that begin one: a copy of another, say. */
     entries: z.array(value).default([]),
-    /** Chains of values that a diagram draws. */
-    drawn: z.array(z.array(value).min(2)).default([]),
+    /** Chains of values that a diagram draws; null at the beginning is a row that is new. */
+    drawn: z.array(z.array(valueOrNone).min(2)).default([]),
     lookup: table.optional(),
     history: history.optional(),
     attempts: column(changes).optional(),
