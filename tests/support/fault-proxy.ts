@@ -41,13 +41,15 @@ export async function startFaultProxy(): Promise<FaultProxy> {
 
   async function answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const { method = 'GET', url: path = '/', headers } = request;
-    const call = { method, path, headers, body: (await read(request)).toString() };
+    const bytes = await read(request);
+    const call = { method, path, headers, body: bytes.toString() };
     const fate = await proxy.decide(call);
     if (typeof fate === 'object') {
       response.writeHead(fate.status, { 'content-type': 'application/json' }).end(JSON.stringify(fate.json));
       return;
     }
-    const passed = await send(proxy.target, call);
+    // An upload is no text.
+    const passed = await send(proxy.target, call, bytes);
     if (fate === 'lose answer') response.destroy();
     else response.writeHead(passed.status, passed.headers).end(passed.body);
   }
@@ -55,13 +57,13 @@ export async function startFaultProxy(): Promise<FaultProxy> {
   return proxy;
 }
 
-/** Sends a call on to `target`, a base URL. */
-export async function send(target: string, { method, path, headers, body }: Call) {
+/** Sends a call on to `target`, a base URL; its body as `bytes` where it may be no text. */
+export async function send(target: string, { method, path, headers, body }: Call, bytes?: Buffer) {
   const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
     http
       .request(target + path, { method, headers: { ...headers, host: new URL(target).host }, agent: false }, resolve)
       .once('error', reject)
-      .end(body);
+      .end(bytes ?? body);
   });
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await read(answer) };
 }

@@ -62,7 +62,7 @@ export const articles = definePipeline({
       maxWorkers: 2,
       // PDFs of one batch are read one after the other.
       leaseSeconds: 90,
-      timeoutSeconds: 60,
+      timeoutSeconds: 45,
       apply: 'public.articles_apply_fetch',
       completion,
       // What one scraper has in work and next in line; more would only wait there.

@@ -10,7 +10,7 @@ export const sources = definePipeline({
       ...ownWork,
       function: 'sources-poll',
       leaseSeconds: 90,
-      timeoutSeconds: 60,
+      timeoutSeconds: 45,
       apply: 'public.apply_polls',
       // A site with many feeds is not asked for all of them at once.
       limits: { concurrency: { column: 'address', part: 'host', limit: 2 } },
