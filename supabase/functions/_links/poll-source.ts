@@ -1,0 +1,62 @@
+import type { SourceLink } from '../_services/text-links.ts';
+import type { ReadOn } from './source-reader.ts';
+
+/** What one poll may do within a worker's limits; what is more waits for the next. */
+export interface PollLimits {
+  /** How many requests it makes. */
+  reads: number;
+  /** How many links it takes in. */
+  links: number;
+  /** After so long it asks no more. */
+  ms: number;
+}
+
+/** What came of saving a portion. */
+export interface Saved {
+  /** False where another poll has read on meanwhile, or the source is gone. */
+  saved: boolean;
+  found: number;
+  /** Where a link stands that is too long to be taken. */
+  too_long: string | null;
+}
+
+/** Takes in links, and keeps where the next read goes on. */
+export type Save = (links: SourceLink[], before: unknown, cursor: unknown) => Promise<Saved>;
+
+export interface Poll {
+  found: number;
+  /** Whether the source goes on. */
+  more: boolean;
+  /** Where a link stands that was left out. */
+  tooLong: string | null;
+}
+
+/** So many links are worth a call of their own. */
+const portion = 1000;
+
+/** Reads a source from `cursor` on until its pass or what a poll may do is at its end, and saves on the way. */
+export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limits: PollLimits): Promise<Poll> {
+  const began = Date.now();
+  const poll: Poll = { found: 0, more: true, tooLong: null };
+  let taken = 0;
+  let before = cursor;
+  let at = cursor;
+  let links: SourceLink[] = [];
+  for (let reads = 1; poll.more; reads++) {
+    const got = await read(at);
+    links.push(...got.links);
+    taken += got.links.length;
+    at = got.cursor;
+    poll.more = got.more;
+    const isOver = reads >= limits.reads || taken >= limits.links || Date.now() - began > limits.ms;
+    if (!isOver && poll.more && links.length < portion) continue;
+    const { saved, found, too_long } = await save(links, before, at);
+    if (!saved) return { ...poll, more: false };
+    poll.found += found;
+    poll.tooLong ??= too_long;
+    before = at;
+    links = [];
+    if (isOver) break;
+  }
+  return poll;
+}

@@ -1,0 +1,13 @@
+import { z } from 'zod';
+
+/** What a poll of a source of links stores; `public.apply_link_polls` reads it. */
+export const linkPollResult = z.object({
+  /** How many links it brought that were not known. */
+  found: z.int().nonnegative(),
+  /** Whether the next poll goes on at once. */
+  more: z.boolean(),
+  /** What is wrong with the source, and what to do. */
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  /** How long the service wants to be left alone. */
+  wait_seconds: z.number().nonnegative().nullable(),
+});

@@ -1,0 +1,68 @@
+import { APIResponseError, Client, LogLevel, RequestTimeoutError, UnknownHTTPResponseError } from '@notionhq/client';
+import type { z } from 'zod';
+import { classifyNetworkError, errorFromStatus } from '../../_millrace/errors.ts';
+import { MisconfiguredError, messageOf, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import type { notionSettings } from './notion-settings.ts';
+
+const remedies: Record<string, string> = {
+  object_not_found:
+    'it was moved, or is not shared: open it in Notion, add the integration under Connections, or correct the address',
+  restricted_resource: 'the integration may not read content: allow it to in its settings in Notion',
+  validation_error: 'correct the address',
+};
+
+/** Notion as the settings know it. Requests end with `signal`; nothing is tried again, since a poll is. */
+export function notionClient(
+  settings: z.output<typeof notionSettings>,
+  signal: AbortSignal,
+  timeoutMs: number,
+): Client {
+  return new Client({
+    auth: settings.NOTION_TOKEN,
+    baseUrl: settings.NOTION_API_URL,
+    retry: false,
+    timeoutMs,
+    // Its errors are thrown as well, and the engine records those.
+    logLevel: LogLevel.ERROR,
+    logger: () => {},
+    fetch: (url, init) => fetch(url, { ...(init as RequestInit), signal }),
+  });
+}
+
+/** Asks Notion something. Throws a StageError that says what to do; `what` names what is asked for. */
+export async function askNotion<Answer>(what: string, question: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await question();
+  } catch (error) {
+    throw notionError(error, what);
+  }
+}
+
+/** Whether Notion no longer knows where a read left off. */
+export function isStaleCursor(error: unknown): boolean {
+  return error instanceof PermanentError && /start_cursor/.test(error.detail ?? '');
+}
+
+function notionError(error: unknown, what: string): unknown {
+  if (RequestTimeoutError.isRequestTimeoutError(error)) {
+    return new RetriableError(
+      'timeout',
+      'Notion did not answer in time; it is asked again.',
+      undefined,
+      messageOf(error),
+    );
+  }
+  if (!(error instanceof APIResponseError) && !(error instanceof UnknownHTTPResponseError)) {
+    return classifyNetworkError(error) ?? error;
+  }
+  if (error.status === 401) {
+    return new MisconfiguredError(
+      'Notion refused NOTION_TOKEN: set that of an integration that is in use.',
+      error.message,
+    );
+  }
+  const known = errorFromStatus(error.status, new Headers(error.headers as Headers), 'Notion', error.message);
+  if (!known.permanent) return known;
+  const remedy = remedies[error.code] ?? 'read what it said with millrace.timeline()';
+  return new PermanentError(known.code, `Notion does not give ${what}: ${remedy}.`, undefined, error.message);
+}

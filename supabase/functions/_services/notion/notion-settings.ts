@@ -1,0 +1,13 @@
+import { z } from 'zod';
+import { httpUrl } from '../../_millrace/mod.ts';
+
+/** What reading Notion needs to know. */
+export const notionSettings = z.object({
+  NOTION_TOKEN: z
+    .string()
+    .regex(/^\S+$/, 'must be one word')
+    .describe('set the token of the integration that the data sources are shared with'),
+  NOTION_API_URL: httpUrl
+    .default('https://api.notion.com')
+    .describe('set the URL of an API that speaks Notion’s protocol, or remove it'),
+});

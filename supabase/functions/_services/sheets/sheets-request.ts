@@ -1,0 +1,74 @@
+import type { z } from 'zod';
+import { errorFromStatus } from '../../_millrace/errors.ts';
+import { MisconfiguredError, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import { accessToken, forgetTokens } from './access-token.ts';
+import type { sheetsSettings } from './sheets-settings.ts';
+
+/** How sheets are reached. */
+export interface SheetsAccess {
+  settings: z.output<typeof sheetsSettings>;
+  signal: AbortSignal;
+  /** How long one request may take. */
+  timeoutMs: number;
+}
+
+const maxBytes = 30 * 1024 * 1024;
+/** What Google's limits of a minute ask for, since its answers name no time. */
+const minuteMs = 60_000;
+
+/** Asks for a spreadsheet, one range of it and these fields; resolves to the answer's text. Throws a StageError that says what to do. */
+export async function askForSheet(
+  id: string,
+  query: { fields: string; range?: string },
+  { settings, signal, timeoutMs }: SheetsAccess,
+): Promise<string> {
+  const url = new URL(`${settings.SHEETS_API_URL}/v4/spreadsheets/${encodeURIComponent(id)}`);
+  url.searchParams.set('fields', query.fields);
+  if (query.range !== undefined) url.searchParams.set('ranges', query.range);
+  const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const authorization = `Bearer ${await accessToken(settings.GOOGLE_SERVICE_ACCOUNT, until)}`;
+  const response = await fetch(url, { headers: { authorization }, signal: until });
+  if (Number(response.headers.get('content-length')) > maxBytes) {
+    await response.body?.cancel();
+    throw new PermanentError('too_large', 'A range of the sheet has over 30 MB: name the column that has the links.');
+  }
+  const text = await response.text();
+  if (!response.ok) throw sheetsError(response, text, settings.GOOGLE_SERVICE_ACCOUNT.client_email);
+  return text;
+}
+
+function sheetsError({ status, headers }: Response, text: string, email: string): Error {
+  const detail = text.slice(0, 500);
+  if (status === 401) {
+    forgetTokens();
+    return new RetriableError(
+      'token_refused',
+      'Google no longer takes the token; another is asked for.',
+      undefined,
+      detail,
+    );
+  }
+  if (status === 403 && /SERVICE_DISABLED|has not been used in project/.test(text)) {
+    return new MisconfiguredError(
+      'The Google Sheets API is off in the service account’s project: switch it on there.',
+      detail,
+    );
+  }
+  if (status === 403) {
+    return new PermanentError(
+      'not_shared',
+      `The sheet is not shared with ${email}: share it, reading is enough.`,
+      undefined,
+      detail,
+    );
+  }
+  if (status === 404) {
+    return new PermanentError('not_found', 'There is no such sheet any more: correct the address.', undefined, detail);
+  }
+  if (/Unable to parse range/.test(text)) {
+    return new PermanentError('no_tab', 'The tab was renamed or removed: correct the address.', undefined, detail);
+  }
+  const known = errorFromStatus(status, headers, 'Google Sheets', detail);
+  if (status !== 429) return known;
+  return new RetriableError(known.code, known.message, known.retryAfterMs ?? minuteMs, detail);
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { pollSource, type Save } from '../_links/poll-source.ts';
+import { linkSource, sourceReader } from '../_links/source-reader.ts';
+import { MisconfiguredError, StageError, UnavailableError } from '../_millrace/errors.ts';
+import { defineStage, type Env, type HandlerContext } from '../_millrace/mod.ts';
+import { linkSources } from '../_pipelines/link-sources.ts';
+import { linkPollResult } from '../_pipelines/link-sources-results.ts';
+import { projectClient, projectError } from '../_services/project-client.ts';
+
+/** What one poll may do within a worker's limits; what is more waits for the next. */
+const limits = { reads: 30, links: 20_000, ms: 20_000 };
+/** What may pass by itself is tried so often at once, before the source waits for its next poll. */
+const tries = 3;
+/** A longer wait than this is the source's, and not the attempt's. */
+const longestRetryMs = 60_000;
+
+const input = z.object({ entity: linkSource });
+const savedLinks = z.object({ saved: z.boolean(), found: z.int(), too_long: z.string().nullable() });
+
+/** Polls a source. What is wrong with the source is its result: the row shows it, and is due again by its interval. */
+export async function pollLinks(
+  { entity }: z.output<typeof input>,
+  { env, signal, retryCount }: HandlerContext,
+): Promise<z.input<typeof linkPollResult>> {
+  if (retryCount > 0) await postpone(entity.id, `Polling it was cut off ${retryCount} times.`, env, signal);
+  try {
+    const cursor = entity.cursor ?? null;
+    const read = sourceReader(entity, env, signal);
+    const { found, more, tooLong } = await pollSource(cursor, read, saver(entity.id, env, signal), limits);
+    const message = `The link at ${tooLong} is longer than 2,048 bytes and was left out: shorten it.`;
+    return { found, more, error: tooLong === null ? null : { code: 'too_long', message }, wait_seconds: null };
+  } catch (error) {
+    if (!(error instanceof StageError) || isTriedAgain(error, retryCount)) throw error;
+    const { code, message, retryAfterMs } = error;
+    const wait_seconds = retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000);
+    return { found: 0, more: false, error: { code, message }, wait_seconds };
+  }
+}
+
+export const poll = defineStage({
+  pipeline: linkSources,
+  stage: 'poll',
+  input,
+  output: linkPollResult,
+  handler: pollLinks,
+});
+
+function isTriedAgain(error: StageError, retryCount: number): boolean {
+  if (error instanceof UnavailableError) return true;
+  if (error.permanent || error instanceof MisconfiguredError) return false;
+  return retryCount < tries - 1 && (error.retryAfterMs ?? 0) <= longestRetryMs;
+}
+
+function saver(id: string, env: Env, signal: AbortSignal): Save {
+  return async (links, before, cursor) => {
+    const { data, error, status } = await projectClient(env)
+      .rows.rpc('save_links', { p_source_id: id, p_links: links, p_before: before, p_cursor: cursor })
+      .abortSignal(signal);
+    signal.throwIfAborted();
+    if (error) throw projectError(status, error, 'Saving the links');
+    return savedLinks.parse(data);
+  };
+}
+
+async function postpone(id: string, message: string, env: Env, signal: AbortSignal): Promise<void> {
+  const { error, status } = await projectClient(env)
+    .rows.rpc('postpone_link_source', { p_source_id: id, p_error: message })
+    .abortSignal(signal);
+  signal.throwIfAborted();
+  if (error) throw projectError(status, error, 'Putting the source off');
+}

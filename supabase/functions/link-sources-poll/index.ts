@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { poll } from './handler.ts';
+
+serveStage(poll);
