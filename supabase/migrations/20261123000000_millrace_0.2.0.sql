@@ -4337,7 +4337,7 @@ begin
   return query
     select 'only the engine can write results', count(*) = 0,
       coalesce(string_agg(
-        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+        format('%s may %s %s in %s: %s', f.role, replace(f.verbs, ', ', ' and '), f.what,
           f.entity_table, f.remedy), ' '),
         'no role of the Data API can')
     from millrace.forgers f;
@@ -17571,6 +17571,123 @@ begin
 end
 $$;
 
+-- The projection `status`: values that answer a question, or take it back
+
+-- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
+-- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
+-- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
+-- writes a row waits for a decision.
+create or replace function millrace.answer_by_value(
+  p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_decision jsonb := (
+    select s.shows #> array['answers', p_value, 'decision']
+    from millrace.stages s
+    where s.id = p_stage_id);
+  v_asked bigint[];
+  v_free bigint[];
+  v_items millrace.work[];
+  v_done record;
+begin
+  v_asked := array(
+    select a.id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+      and a.state = 'waiting'
+    order by a.id);
+  v_free := array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked);
+  update public.millrace_decisions d
+  set decision = v_decision
+  where d.attempt_id = any (v_free);
+  if cardinality(v_free) = cardinality(v_asked) then
+    return;
+  end if;
+  perform millrace.hold_runs(array(
+    select a.run_id from millrace.attempts a
+    where a.id = any (v_asked) and a.id <> all (v_free)));
+  v_items := array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', v_decision, 'decided_by', null),
+      p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
+  v_done := millrace.apply_outcomes(v_items);
+  perform millrace.wake(v_done.ready);
+end
+$$;
+
+-- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
+-- over, at the value from which it began.
+create or replace function millrace.take_question_back(
+  p_pipeline_id int, p_stage_id int, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_error constant jsonb := jsonb_build_object(
+    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
+  v_runs bigint[];
+  v_asked bigint[];
+begin
+  v_runs := array(
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+  with closed as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
+      late_at = null, error = v_error
+    where a.run_id = any (v_runs)
+      and a.stage_id = p_stage_id
+      and a.state = 'waiting'
+    returning a.id
+  )
+  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, d, coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = d), 0) + 1,
+    'skipped', v_now, v_now, v_error
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.dependents) d
+  where r.id = any (v_runs)
+  order by r.id;
+  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+  where r.id = any (v_runs)
+  group by vs.stage_id;
+  perform millrace.close_held(array(
+    select d.attempt_id
+    from public.millrace_decisions d
+    where d.attempt_id = any (v_asked) and d.closed_at is null
+    order by d.attempt_id
+    for update skip locked));
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;
+
 -- The projection `status`: what a definition says of its column
 --
 -- check_status() and what it calls raise MR001, with the field, what was found and the remedy, or
@@ -18170,184 +18287,10 @@ begin
 end
 $$;
 
--- The projection `status`: values that people write
+-- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
--- version that a row's live run has, else of the current one. What a person wrote stands in the row
--- already; it goes into the history first, so that what follows from it comes after.
-
--- Creates the __since function of a pipeline with its triggers, or drops them where there is no
--- history: a value that a person writes begins now. The engine's own statements set it themselves.
-create or replace function millrace.write_status_since(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_status text := p_pipeline.status ->> 'column';
-  v_since text := p_pipeline.status #>> '{history,since}';
-  v_name text := p_pipeline.name || '__since';
-begin
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
-    p_pipeline.entity_table);
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
-    p_pipeline.entity_table);
-  if v_since is null then
-    execute format('drop function if exists millrace.%I()', v_name);
-    return;
-  end if;
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
-    new.%3$I := old.%3$I;
-  else
-    new.%3$I := millrace.now();
-  end if;
-  return new;
-end $$;
-create or replace trigger %4$I before insert on %6$s
-  for each row when (new.%2$I is not null) execute function millrace.%1$I();
-create or replace trigger %5$I before update on %6$s
-  for each row
-  when ((old.%2$I is distinct from new.%2$I or old.%3$I is distinct from new.%3$I)
-    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-      or not has_schema_privilege('millrace', 'create')))
-  execute function millrace.%1$I()$f$,
-    v_name, v_status, v_since, 'millrace_' || p_pipeline.name || '_begun',
-    'millrace_' || p_pipeline.name || '_since', p_pipeline.entity_table);
-end
-$write$;
-
--- Writes the statements that put what a person wrote into the history, and take what was said of
--- changed fields from the row. p_was is what the old value is read from.
-create or replace function millrace.history_of_written(
-  p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
-) returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_history jsonb := p_pipeline.status -> 'history';
-  v_changes text := v_history ->> 'changes';
-begin
-  if v_history is null then
-    return '';
-  end if;
-  return format($f$
-    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
-    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
-      case when %8$s is not null
-        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
-    from %9$s
-    where %10$s
-      and n.%5$I::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %11$s)
-    order by n.%3$I;$f$,
-      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
-      p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
-    || case when v_changes is null then '' else format($f$
-    v_told := array(
-      select n.%5$I::text
-      from %3$s
-      where %4$s and n.%2$I is not null);
-    if cardinality(v_told) > 0 then
-      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-      update %1$s e set %2$I = null
-      where e.%5$I = any (v_told::%6$s[]);
-      v_said := set_config('millrace.projecting', v_outer, true);
-    end if;$f$,
-      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
-      millrace.key_type(p_pipeline)) end;
-end
-$write$;
-
--- Creates the __intake function of a pipeline with one status column, and its triggers.
-create or replace function millrace.write_status_intake(
-  p_pipeline millrace.pipelines, p_key_type text
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_key text := quote_ident(p_pipeline.entity_key);
-  v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
-  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
-  v_given text := format('n.%s is not null', v_column);
-  v_bodies text[] := array[
-    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
-      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
-    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
-      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
-begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_actor text;
-  v_said text; v_told text[];
-  v_written record;
-begin
-  if tg_op = 'UPDATE' then
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_agg(o.%3$s::text order by n.%2$s) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from %4$s
-    where %5$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%6$s
-    end if;
-  else
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_fill(null::text, array[count(*)::int]) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from new_rows n
-    where %7$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%8$s
-    end if;
-  end if;
-  if v_written.ids is null then
-    return null;
-  end if;
-  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
-  return null;
-end $$;$f$,
-    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id);
-  perform millrace.write_status_triggers(p_pipeline);
-end
-$write$;
-
--- Creates the triggers of the __intake function of a pipeline with one status column.
-create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-begin
-  execute format($f$
-create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
-  for each statement execute function millrace.%4$I();
-create or replace trigger %2$I after update on %3$s
-  referencing old table as old_rows new table as new_rows
-  for each statement
-  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-    or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%4$I()$f$,
-    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
-    p_pipeline.entity_table, p_pipeline.name || '__intake');
-end
-$write$;
+-- version that a row's live run has, else of the current one.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
@@ -18492,298 +18435,6 @@ begin
           v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
-end
-$$;
-
--- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
--- at which it was is kept where the question that follows may be taken back.
-create or replace function millrace.start_at_value(
-  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
-  if (
-      select s.shows -> 'discard' = 'true'
-      from millrace.stages s
-      where s.id = p_stage_id) then
-    update millrace.runs r
-    set began_from = p_was
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and (r.status = 'running') is true;
-  end if;
-end
-$$;
-
--- Begins entities of which no run is known. Stages before the one that was written are left out
--- where the row brings their output along; where one has work to do, the value is refused. From the
--- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
--- that had a value was there before: it was adopted, or its runs have been pruned. It has been
--- through the stages before.
-create or replace function millrace.begin_at_value(
-  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage_id int := case
-    when p_means = 'start' or p_was is not null then p_stage_id
-    else millrace.first_stage(p_pipeline_id)
-  end;
-  v_why text;
-  v_hint text;
-  v_early record;
-begin
-  begin
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
-      case when p_means = 'enter' then p_ids else '{}' end,
-      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
-      p_done_before => p_was is not null);
-  exception when sqlstate 'MR005' then
-    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
-    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
-      using errcode = 'MR005', hint = v_hint;
-  end;
-  if p_means = 'start' then
-    return;
-  end if;
-  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
-  into v_early
-  from millrace.standings(p_pipeline_id, p_ids) st
-  join millrace.stages s on s.id = st.live_id
-  join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
-  where st.until < vs.position;
-  if v_early.ids is not null then
-    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
-      'its output along',
-      p_value, millrace.rows_named(v_early.ids), v_early.stage
-      using errcode = 'MR005',
-        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
-  end if;
-end
-$$;
-
--- Names rows in an error: how many, and the first.
-create or replace function millrace.rows_named(p_ids text[]) returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case
-    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
-    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
-  end
-$$;
-
--- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
--- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
--- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
--- writes a row waits for a decision.
-create or replace function millrace.answer_by_value(
-  p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_decision jsonb := (
-    select s.shows #> array['answers', p_value, 'decision']
-    from millrace.stages s
-    where s.id = p_stage_id);
-  v_asked bigint[];
-  v_free bigint[];
-  v_items millrace.work[];
-  v_done record;
-begin
-  v_asked := array(
-    select a.id
-    from millrace.runs r
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running'
-      and a.state = 'waiting'
-    order by a.id);
-  v_free := array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    where d.attempt_id = any (v_asked) and d.closed_at is null
-    order by d.attempt_id
-    for update skip locked);
-  update public.millrace_decisions d
-  set decision = v_decision
-  where d.attempt_id = any (v_free);
-  if cardinality(v_free) = cardinality(v_asked) then
-    return;
-  end if;
-  perform millrace.hold_runs(array(
-    select a.run_id from millrace.attempts a
-    where a.id = any (v_asked) and a.id <> all (v_free)));
-  v_items := array(
-    select millrace.work_on(a, r.entity_id, 'completed',
-      jsonb_build_object('decision', v_decision, 'decided_by', null),
-      p_ord => (row_number() over (order by a.id))::int)
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
-  v_done := millrace.apply_outcomes(v_items);
-  perform millrace.wake(v_done.ready);
-end
-$$;
-
--- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
--- over, at the value from which it began.
-create or replace function millrace.take_question_back(
-  p_pipeline_id int, p_stage_id int, p_ids text[]
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_error constant jsonb := jsonb_build_object(
-    'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
-  v_runs bigint[];
-  v_asked bigint[];
-begin
-  v_runs := array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running'
-    order by r.id
-    for no key update);
-  with closed as (
-    update millrace.attempts a
-    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
-      late_at = null, error = v_error
-    where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
-  )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
-  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
-  where r.id = any (v_runs)
-  group by vs.stage_id;
-  perform millrace.close_held(array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    where d.attempt_id = any (v_asked) and d.closed_at is null
-    order by d.attempt_id
-    for update skip locked));
-  perform millrace.show_status(p_pipeline_id, p_ids);
-end
-$$;
-
--- Says what to do instead of writing a value, by what the value means.
-create or replace function millrace.remedy_of_move(
-  p_version_id int, p_live_id int, p_was text, p_now text
-) returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce((
-      select format('Write one of %s first: %s answers from there.',
-        string_agg(f #>> '{}', ', '), p_now)
-      from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
-      having count(*) > 0),
-    (
-      select case
-          when s.shows ->> 'started' = p_now
-            then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
-          when s.shows ->> 'completed' = p_now
-            then format('The engine writes %s when stage %s is done.', p_now, s.name)
-          when s.ready = p_now and l.place < s.place then format(
-            'Stage %s has no result yet, which %s needs; to go on without it: '
-            'select millrace.skip(run, %L).', l.name, s.name, l.name)
-          when s.shows ->> 'leave' = p_now or s.shows ->> 'enter' = p_now
-            then format('%s follows by itself.', p_now)
-        end
-      from millrace.shown_stages(p_version_id) s
-      where p_now = s.ready and l.place < s.place
-        or p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
-          s.shows ->> 'enter')
-      order by p_now = s.ready desc, s.place
-      limit 1),
-    case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
-  from (select 1) one
-  left join millrace.shown_stages(p_version_id) l on l.id = p_live_id
-$$;
-
--- Raises MR005 about a value that may not follow the one which rows have.
-create or replace function millrace.refuse_move(
-  p_pipeline_id int, p_version_id int, p_live_id int, p_was text, p_now text, p_ids text[]
-) returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows text := millrace.rows_named(p_ids);
-  v_column text;
-  v_pipeline text;
-  v_known text := (
-    select string_agg(v.value, ', ' order by v.sort_order)
-    from millrace.status_values v
-    where v.pipeline_id = p_pipeline_id and not v.retired);
-  v_next text := (
-    select string_agg(distinct m.to_value, ', ')
-    from millrace.version_moves m
-    where m.version_id = p_version_id
-      and m.by = 'person'
-      and not m.retired
-      and m.means <> 'discard'
-      and m.from_value is not distinct from p_was
-      and (m.at_stage_id is null or m.at_stage_id = p_live_id));
-begin
-  select p.status ->> 'column', p.name
-  into v_column, v_pipeline
-  from millrace.pipelines p
-  where p.id = p_pipeline_id;
-  if p_now is null then
-    raise exception '% of % was set to null, but a row cannot leave pipeline %',
-      v_column, v_rows, v_pipeline
-      using errcode = 'MR005', hint = 'To stop a run: select millrace.cancel(run). '
-        'Delete the row to end it for good.';
-  elsif not exists (
-      select
-      from millrace.status_values v
-      where v.pipeline_id = p_pipeline_id and v.value = p_now and not v.retired) then
-    raise exception '% of % was set to %, which is no value of pipeline %',
-      v_column, v_rows, p_now, v_pipeline
-      using errcode = 'MR005', hint = format('Known: %s.', v_known);
-  end if;
-  raise exception '% of % cannot go from % to %',
-    v_column, v_rows, coalesce(p_was, 'nothing'), p_now
-    using errcode = 'MR005', hint = concat_ws(' ',
-      case
-        when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
-          'pipeline begins it when it is started.', v_next, v_column)
-        else millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now)
-      end,
-      case
-        when p_was is null then null
-        when v_next is null
-          then format('At %s nobody writes: the engine goes on from there.', p_was)
-        else format('From %s people may write: %s.', p_was, v_next)
-      end);
 end
 $$;
 
@@ -19485,6 +19136,187 @@ begin
 end
 $$;
 
+-- The projection `status`: why a value is refused, and what to do instead
+
+-- Names rows in an error: how many, and the first.
+create or replace function millrace.rows_named(p_ids text[]) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
+    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
+  end
+$$;
+
+-- Says what to do instead of writing a value, by what the value means.
+create or replace function millrace.remedy_of_move(
+  p_version_id int, p_live_id int, p_was text, p_now text
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+      select format('Write one of %s first: %s answers from there.',
+        string_agg(f #>> '{}', ', '), p_now)
+      from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
+      having count(*) > 0),
+    (
+      select case
+          when s.shows ->> 'started' = p_now
+            then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
+          when s.shows ->> 'completed' = p_now
+            then format('The engine writes %s when stage %s is done.', p_now, s.name)
+          when s.ready = p_now and l.place < s.place then format(
+            'Stage %s has no result yet, which %s needs; to go on without it: '
+            'select millrace.skip(run, %L).', l.name, s.name, l.name)
+          when s.shows ->> 'leave' = p_now or s.shows ->> 'enter' = p_now
+            then format('%s follows by itself.', p_now)
+        end
+      from millrace.shown_stages(p_version_id) s
+      where p_now = s.ready and l.place < s.place
+        or p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
+          s.shows ->> 'enter')
+      order by p_now = s.ready desc, s.place
+      limit 1),
+    case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
+  from (select 1) one
+  left join millrace.shown_stages(p_version_id) l on l.id = p_live_id
+$$;
+
+-- Raises MR005 about a value that may not follow the one which rows have.
+create or replace function millrace.refuse_move(
+  p_pipeline_id int, p_version_id int, p_live_id int, p_was text, p_now text, p_ids text[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows text := millrace.rows_named(p_ids);
+  v_column text;
+  v_pipeline text;
+  v_known text := (
+    select string_agg(v.value, ', ' order by v.sort_order)
+    from millrace.status_values v
+    where v.pipeline_id = p_pipeline_id and not v.retired);
+  v_next text := (
+    select string_agg(distinct m.to_value, ', ')
+    from millrace.version_moves m
+    where m.version_id = p_version_id
+      and m.by = 'person'
+      and not m.retired
+      and m.means <> 'discard'
+      and m.from_value is not distinct from p_was
+      and (m.at_stage_id is null or m.at_stage_id = p_live_id));
+begin
+  select p.status ->> 'column', p.name
+  into v_column, v_pipeline
+  from millrace.pipelines p
+  where p.id = p_pipeline_id;
+  if p_now is null then
+    raise exception '% of % was set to null, but a row cannot leave pipeline %',
+      v_column, v_rows, v_pipeline
+      using errcode = 'MR005', hint = 'To stop a run: select millrace.cancel(run). '
+        'Delete the row to end it for good.';
+  elsif not exists (
+      select
+      from millrace.status_values v
+      where v.pipeline_id = p_pipeline_id and v.value = p_now and not v.retired) then
+    raise exception '% of % was set to %, which is no value of pipeline %',
+      v_column, v_rows, p_now, v_pipeline
+      using errcode = 'MR005', hint = format('Known: %s.', v_known);
+  end if;
+  raise exception '% of % cannot go from % to %',
+    v_column, v_rows, coalesce(p_was, 'nothing'), p_now
+    using errcode = 'MR005', hint = concat_ws(' ',
+      case
+        when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
+          'pipeline begins it when it is started.', v_next, v_column)
+        else millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now)
+      end,
+      case
+        when p_was is null then null
+        when v_next is null
+          then format('At %s nobody writes: the engine goes on from there.', p_was)
+        else format('From %s people may write: %s.', p_was, v_next)
+      end);
+end
+$$;
+
+-- The projection `status`: values that start a stage, or start it over
+
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
+-- at which it was is kept where the question that follows may be taken back.
+create or replace function millrace.start_at_value(
+  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
+    update millrace.runs r
+    set began_from = p_was
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and (r.status = 'running') is true;
+  end if;
+end
+$$;
+
+-- Begins entities of which no run is known. Stages before the one that was written are left out
+-- where the row brings their output along; where one has work to do, the value is refused. From the
+-- gate of a layer a new row goes by all stages, and must come to that layer or behind it. A row
+-- that had a value was there before: it was adopted, or its runs have been pruned. It has been
+-- through the stages before.
+create or replace function millrace.begin_at_value(
+  p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage_id int := case
+    when p_means = 'start' or p_was is not null then p_stage_id
+    else millrace.first_stage(p_pipeline_id)
+  end;
+  v_why text;
+  v_hint text;
+  v_early record;
+begin
+  begin
+    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
+      case when p_means = 'enter' then p_ids else '{}' end,
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_done_before => p_was is not null);
+  exception when sqlstate 'MR005' then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+    raise exception '% cannot be written to %: %', p_value, millrace.rows_named(p_ids), v_why
+      using errcode = 'MR005', hint = v_hint;
+  end;
+  if p_means = 'start' then
+    return;
+  end if;
+  select min(s.name) as stage, array_agg(st.id order by st.place) as ids
+  into v_early
+  from millrace.standings(p_pipeline_id, p_ids) st
+  join millrace.stages s on s.id = st.live_id
+  join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
+  where st.until < vs.position;
+  if v_early.ids is not null then
+    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
+      'its output along',
+      p_value, millrace.rows_named(v_early.ids), v_early.stage
+      using errcode = 'MR005',
+        hint = format('Queue %s instead, or give the row its output.', v_early.stage);
+  end if;
+end
+$$;
+
 -- The projection `status`: what a row shows, and by which values it gets there
 --
 -- What a row shows follows from its latest run. status_states() says it from the tables.
@@ -19779,6 +19611,184 @@ begin
 end
 $$;
 
+-- The projection `status`: the triggers through which a pipeline learns of written values
+--
+-- They are written for each pipeline, with its columns in place. What a person wrote stands in the
+-- row already; it goes into the history first, so that what follows from it comes after.
+
+-- Creates the __since function of a pipeline with its triggers, or drops them where there is no
+-- history: a value that a person writes begins now. The engine's own statements set it themselves.
+create or replace function millrace.write_status_since(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_status text := p_pipeline.status ->> 'column';
+  v_since text := p_pipeline.status #>> '{history,since}';
+  v_name text := p_pipeline.name || '__since';
+begin
+  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
+    p_pipeline.entity_table);
+  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
+    p_pipeline.entity_table);
+  if v_since is null then
+    execute format('drop function if exists millrace.%I()', v_name);
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
+    new.%3$I := old.%3$I;
+  else
+    new.%3$I := millrace.now();
+  end if;
+  return new;
+end $$;
+create or replace trigger %4$I before insert on %6$s
+  for each row when (new.%2$I is not null) execute function millrace.%1$I();
+create or replace trigger %5$I before update on %6$s
+  for each row
+  when ((old.%2$I is distinct from new.%2$I or old.%3$I is distinct from new.%3$I)
+    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+      or not has_schema_privilege('millrace', 'create')))
+  execute function millrace.%1$I()$f$,
+    v_name, v_status, v_since, 'millrace_' || p_pipeline.name || '_begun',
+    'millrace_' || p_pipeline.name || '_since', p_pipeline.entity_table);
+end
+$write$;
+
+-- Writes the statements that put what a person wrote into the history, and take what was said of
+-- changed fields from the row. p_was is what the old value is read from.
+create or replace function millrace.history_of_written(
+  p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_changes text := v_history ->> 'changes';
+begin
+  if v_history is null then
+    return '';
+  end if;
+  return format($f$
+    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
+      case when %8$s is not null
+        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
+    from %9$s
+    where %10$s
+      and n.%5$I::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %11$s)
+    order by n.%3$I;$f$,
+      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
+      p_pipeline.status ->> 'column', v_history ->> 'since',
+      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
+    || case when v_changes is null then '' else format($f$
+    v_told := array(
+      select n.%5$I::text
+      from %3$s
+      where %4$s and n.%2$I is not null);
+    if cardinality(v_told) > 0 then
+      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+      update %1$s e set %2$I = null
+      where e.%5$I = any (v_told::%6$s[]);
+      v_said := set_config('millrace.projecting', v_outer, true);
+    end if;$f$,
+      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
+      millrace.key_type(p_pipeline)) end;
+end
+$write$;
+
+-- Creates the __intake function of a pipeline with one status column, and its triggers.
+create or replace function millrace.write_status_intake(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_key text := quote_ident(p_pipeline.entity_key);
+  v_column text := quote_ident(p_pipeline.status ->> 'column');
+  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
+  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
+  v_given text := format('n.%s is not null', v_column);
+  v_bodies text[] := array[
+    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
+      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
+    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
+      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
+begin
+  execute format($f$
+create or replace function millrace.%1$I() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_actor text;
+  v_said text; v_told text[];
+  v_written record;
+begin
+  if tg_op = 'UPDATE' then
+    select array_agg(n.%2$s::text order by n.%2$s) as ids,
+      array_agg(o.%3$s::text order by n.%2$s) as was,
+      array_agg(n.%3$s::text order by n.%2$s) as now
+    into v_written
+    from %4$s
+    where %5$s;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%6$s
+    end if;
+  else
+    select array_agg(n.%2$s::text order by n.%2$s) as ids,
+      array_fill(null::text, array[count(*)::int]) as was,
+      array_agg(n.%3$s::text order by n.%2$s) as now
+    into v_written
+    from new_rows n
+    where %7$s;
+    if v_written.ids is not null then
+      v_actor := millrace.actor(tg_relid);%8$s
+    end if;
+  end if;
+  if v_written.ids is null then
+    return null;
+  end if;
+  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
+  return null;
+end $$;$f$,
+    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
+    v_bodies[2], p_pipeline.id);
+  perform millrace.write_status_triggers(p_pipeline);
+end
+$write$;
+
+-- Creates the triggers of the __intake function of a pipeline with one status column.
+create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format($f$
+create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
+  for each statement execute function millrace.%4$I();
+create or replace trigger %2$I after update on %3$s
+  referencing old table as old_rows new table as new_rows
+  for each statement
+  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+    or not has_schema_privilege('millrace', 'create'))
+  execute function millrace.%4$I()$f$,
+    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
+    p_pipeline.entity_table, p_pipeline.name || '__intake');
+end
+$write$;
+
 -- Sweeping children: tallies that nobody has added up, and fan-outs that are over
 
 -- Collects the children of one fan-out and wakes what became ready; false where somebody holds the
@@ -19995,12 +20005,13 @@ where a.state in ('completed', 'skipped')
   and not a.superseded
 $view$);
 
-select pg_temp.put_view('millrace.forgers', false, $view$
+select pg_temp.put_view('millrace.forgers', true, $view$
 -- Who could forge results
 
 -- The roles of the Data API that may write what only the engine should: results and the other
--- columns of stages but their statuses, on which intake keeps watch. A role that no policy lets
--- write is left out.
+-- columns of stages but their statuses, on which intake keeps watch; the figures beside a status
+-- column; its history and its lookup. Writing the status column itself is how people act, and
+-- intake judges it. A role that no policy lets write is left out.
 create or replace view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
@@ -20010,26 +20021,50 @@ with role as (
     and r.oid <> a.oid
     and not r.rolbypassrls
     and not r.rolsuper
-), entity as (
-  select c.oid, c.relrowsecurity as guarded, array_agg(n.name) as columns
+), kept as (
+  select p.entity_table::oid as table_id, 'results' as what, n.name as name,
+    n.name like '%\_status' as by_people
   from millrace.pipelines p
-  join pg_class c on c.oid = p.entity_table
   join millrace.stages s on s.pipeline_id = p.id
   cross join lateral unnest(millrace.stage_columns(s.name)) n(name)
   where p.projection = 'columns'
+  union all
+  select p.entity_table::oid, 'figures', n.name, false
+  from millrace.pipelines p
+  cross join unnest(array['attempts', 'retry_at', 'error']) f(field)
+  cross join lateral (select p.status ->> f.field) n(name)
+  where p.projection = 'status' and n.name is not null
+  union all
+  select a.attrelid, t.what, a.attname::text, false
+  from millrace.pipelines p
+  cross join lateral (
+    values ('history', p.status #>> '{history,table}'), ('values', p.status ->> 'lookup')
+  ) t(what, name)
+  join pg_attribute a on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped
+  where p.projection = 'status'
+), entity as (
+  select c.oid, c.relrowsecurity as guarded, string_agg(distinct k.what, ' and ') as what,
+    coalesce(array_agg(k.name) filter (where not k.by_people), '{}') as columns,
+    coalesce(array_agg(k.name) filter (where k.by_people), '{}') as statuses,
+    bool_or(k.what in ('history', 'values')) as whole
+  from kept k
+  join pg_class c on c.oid = k.table_id
   group by c.oid, c.relrowsecurity
 ), forged as (
-  select e.oid as table_id, r.oid as role_id, r.name as role, k.name as verb, e.columns
+  select e.oid as table_id, r.oid as role_id, r.name as role, e.what, k.name as verb, e.columns,
+    e.statuses
   from entity e
   cross join role r
-  cross join (values ('insert', 'a'), ('update', 'w')) k(name, policy)
-  where exists (
-      select
-      from pg_attribute a
-      where a.attrelid = e.oid
-        and a.attname = any (e.columns)
-        and a.attname not like '%\_status'
-        and has_column_privilege(r.oid, e.oid, a.attnum, k.name))
+  cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) k(name, policy)
+  where case k.name
+      when 'delete' then e.whole and has_table_privilege(r.oid, e.oid, 'delete')
+      else exists (
+        select
+        from pg_attribute a
+        where a.attrelid = e.oid
+          and a.attname = any (e.columns)
+          and has_column_privilege(r.oid, e.oid, a.attnum, k.name))
+    end
     and (not e.guarded or exists (
       select
       from pg_policy y
@@ -20042,20 +20077,25 @@ with role as (
           where o = 0 or pg_has_role(r.oid, o, 'usage'))))
 ), allowed as (
   -- What stays to the role: the user's own columns, and statuses that were granted one by one.
-  select f.table_id, f.role, f.verb,
-    has_any_column_privilege('public', f.table_id, f.verb) as by_all,
+  select f.table_id, f.role, f.what, f.verb,
+    case f.verb
+      when 'delete' then has_table_privilege('public', f.table_id, 'delete')
+      else has_any_column_privilege('public', f.table_id, f.verb)
+    end as by_all,
     string_agg(quote_ident(a.attname), ', ' order by a.attnum) filter (
       where a.attgenerated = ''
         and a.attidentity <> 'a'
+        and a.attname <> all (f.columns)
+        and f.verb <> 'delete'
         and has_column_privilege(f.role_id, f.table_id, a.attnum, f.verb)
-        and (a.attname <> all (f.columns) or (a.attname like '%\_status' and exists (
+        and (a.attname <> all (f.statuses) or exists (
           select
           from aclexplode(a.attacl) x
           where x.grantee = f.role_id
-            and x.privilege_type = upper(f.verb))))) as columns
+            and x.privilege_type = upper(f.verb)))) as columns
   from forged f
   join pg_attribute a on a.attrelid = f.table_id and a.attnum > 0 and not a.attisdropped
-  group by f.table_id, f.role_id, f.role, f.verb
+  group by f.table_id, f.role_id, f.role, f.what, f.verb
 )
 select
   w.table_id::regclass as entity_table,
@@ -20065,12 +20105,11 @@ select
     string_agg(w.verb, ', ' order by w.verb),
     w.table_id::regclass,
     case when bool_or(w.by_all) then 'public, ' else '' end || quote_ident(w.role))
-  || coalesce(format(' grant %s on %s to %I;',
-    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb),
-    w.table_id::regclass,
-    w.role), '') as remedy
+  || coalesce(' grant ' || string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb)
+    || format(' on %s to %I;', w.table_id::regclass, w.role), '') as remedy,
+  w.what
 from allowed w
-group by w.table_id, w.role
+group by w.table_id, w.role, w.what
 order by 1, 2
 $view$);
 
@@ -20438,7 +20477,8 @@ revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authe
 grant execute on function public.millrace_note_jobs(jsonb) to service_role;
 
 comment on view millrace.forgers is
-  'Which roles of the Data API could write results by hand, with the statements that leave them '
+  'Which roles of the Data API could write what only the engine should (results, figures and '
+  'history of a status column, the lookup of its values), with the statements that leave them '
   'their own columns.';
 
 comment on function public.millrace_job_owner(jsonb) is
@@ -21079,6 +21119,8 @@ begin
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
       'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
+      'millrace.answer_by_value(int4, int4, text, text[])',
+      'millrace.take_question_back(int4, int4, text[])',
       'millrace.refuse_status(text, text, text)', 'millrace.values_used(jsonb)',
       'millrace.check_status_columns(jsonb)', 'millrace.check_status_tables(jsonb)',
       'millrace.check_status_chain(jsonb)', 'millrace.check_status_values(jsonb)',
@@ -21086,19 +21128,9 @@ begin
       'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
       'millrace.status_faults()', 'millrace.history_faults(millrace.pipelines)',
-      'millrace.write_status_since(millrace.pipelines)',
-      'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
-      'millrace.write_status_intake(millrace.pipelines, text)',
-      'millrace.write_status_triggers(millrace.pipelines)',
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.judged_values(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
-      'millrace.start_at_value(int4, int4, text, text[])',
-      'millrace.begin_at_value(int4, int4, text, text, text, text[])',
-      'millrace.rows_named(text[])', 'millrace.answer_by_value(int4, int4, text, text[])',
-      'millrace.take_question_back(int4, int4, text[])',
-      'millrace.remedy_of_move(int4, int4, text, text)',
-      'millrace.refuse_move(int4, int4, int4, text, text, text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
       'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
@@ -21112,11 +21144,18 @@ begin
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',
       'millrace.write_status(millrace.pipelines, text)', 'millrace.show_status(int4, text[])',
+      'millrace.rows_named(text[])', 'millrace.remedy_of_move(int4, int4, text, text)',
+      'millrace.refuse_move(int4, int4, int4, text, text, text[])',
+      'millrace.start_at_value(int4, int4, text, text[])',
+      'millrace.begin_at_value(int4, int4, text, text, text, text[])',
       'millrace.live_values(jsonb)', 'millrace.done_value(jsonb, jsonb)',
       'millrace.done_before(int8, int4, int4)', 'millrace.deciding_attempts(int4, text[])',
       'millrace.status_states(int4, text[])',
       'millrace.status_path(text, text, text, int4, int4, text)',
-      'millrace.show_due(int4, int4)', 'millrace.sweep_fan_out(int8)',
+      'millrace.show_due(int4, int4)', 'millrace.write_status_since(millrace.pipelines)',
+      'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
+      'millrace.write_status_intake(millrace.pipelines, text)',
+      'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
       'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
       'millrace.pause(text, text)', 'millrace.unpause(text, text)'
