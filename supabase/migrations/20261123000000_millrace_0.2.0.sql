@@ -18211,9 +18211,9 @@ $$;
 
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state, among those that show one of these values (null:
--- all). A claim is not shown while somebody holds the row, and a retry that fell due is shown by
--- the next sweep; a question's steps are a person's.
+-- Finds rows whose status is not their run's state, among those that show one of these values
+-- (null: all). A claim is not shown while somebody holds the row, and a retry that fell due is
+-- shown by the next sweep; a question's steps are a person's.
 create or replace function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[]
 ) returns table (id text, shown text, value text)
@@ -19234,7 +19234,7 @@ as $$
   end
 $$;
 
--- Says of a value that a person writes while a question is open from which values it may be written.
+-- Says of a value that a person writes while a question is open from which ones it may be written.
 create or replace function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -19520,7 +19520,8 @@ begin
 end
 $$;
 
--- Shows anew what stands at values that the definition has changed (see changed_values(), by value).
+-- Shows anew what stands at values that the definition has changed, by value as changed_values()
+-- says.
 create or replace function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -129,7 +129,8 @@ begin
 end
 $$;
 
--- Shows anew what stands at values that the definition has changed (see changed_values(), by value).
+-- Shows anew what stands at values that the definition has changed, by value as changed_values()
+-- says.
 create or replace function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
