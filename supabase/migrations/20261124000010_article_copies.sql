@@ -4,7 +4,8 @@
 -- it first is the original; of the others, duplicate_of names it.
 
 -- Says by what the same page is known again: without scheme, www, default port, fragment, last
--- slash and what campaigns add, its parameters sorted. Null for null.
+-- slash and what tells where a reader came from (as clean-url.ts has it), its parameters sorted.
+-- Null for null.
 create function public.url_fingerprint(p_url text) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -14,8 +15,15 @@ as $$
   ), query as (
     select string_agg(g.pair, '&' order by g.pair collate "C") as text
     from parts, regexp_split_to_table(parts.p[3], '&') g(pair)
+    cross join lateral lower(split_part(g.pair, '=', 1)) n(name)
     where g.pair <> ''
-      and g.pair !~* '^(utm_[^=]*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_ga)(=|$)'
+      and n.name !~ '^(utm|pk|mtm|piwik|matomo)_'
+      and n.name <> all (string_to_array(
+        'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh '
+        'mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id wickedid _ga _gl _hsenc _hsmi '
+        '__hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer '
+        'guce_referrer_sig cmpid ncid sr_share s_cid xtor spm at_medium at_campaign '
+        'at_custom1 at_custom2', ' '))
   )
   select 'url:' || encode(sha256(convert_to(
     regexp_replace(regexp_replace(lower(parts.p[1]), '^www\.', ''), ':(80|443)$', '')

@@ -138,6 +138,29 @@ create trigger ingestion_queue_4_delete before delete on public.ingestion_queue
   for each row when (old.status_code in (310, 320))
   execute function public.keep_article();
 
+-- Refuses that a person approves what has no title: a publication has one. Whoever approves past
+-- this trigger (the tables' owner, and a decision through millrace_decide) hears of it at 500.
+create function public.approve_article() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (
+      select pg_has_role(current_user, c.relowner, 'usage')
+      from pg_class c
+      where c.oid = tg_relid) then
+    return new;
+  end if;
+  raise exception 'article % was approved without a title', old.id
+    using errcode = 'MR005', hint = 'Write 320 and its title, then 330.';
+end
+$$;
+create trigger ingestion_queue_5_approve before update of status_code on public.ingestion_queue
+  for each row
+  when (old.status_code in (310, 320) and new.status_code = 330
+    and coalesce(btrim(new.title), '') = '')
+  execute function public.approve_article();
+
 -- Carries the edit of a published article: opens it (320), writes the fields that differ and saves
 -- it (410). Returns the id of the history row, or null when nothing differs. The name counts for
 -- the project's own key and the owner alone; a signed-in curator acts under the token's name.
@@ -213,7 +236,7 @@ comment on view public.publication_edit_history is
 
 revoke all on public.publication_edit_history from anon, authenticated, service_role;
 revoke all on function public.edit_article(), public.move_article(), public.keep_article(),
-  public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)
+  public.approve_article(), public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)
   from public, anon, authenticated, service_role;
 grant select on public.publication_edit_history to authenticated, service_role;
 grant execute on function public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)

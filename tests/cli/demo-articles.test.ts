@@ -1,7 +1,14 @@
 import fs from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { codesOf, statedVerdicts, type WaitingArticle } from '../../local/demo/articles/review-articles.ts';
+import {
+  askVerdicts,
+  codesOf,
+  outcomeOf,
+  statedVerdicts,
+  type WaitingArticle,
+} from '../../local/demo/articles/review-articles.ts';
 import { countsTable } from '../../local/demo/articles/watch-articles.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { startNews } from '../../local/demo/samples/news/server.ts';
@@ -107,6 +114,50 @@ it('decides where nobody is there: edits the first, rejects the last, approves t
   ]);
   expect(statedVerdicts(waiting.slice(0, 2)).map(({ kind }) => kind)).toEqual(['edit', 'approve']);
   expect(codesOf({ kind: 'leave' })).toBe('left at 300');
+});
+
+/** Answers each question of the review in turn, then ends the input; resolves to the verdicts and what was shown. */
+async function answering(waiting: WaitingArticle[], answers: string[], signal = new AbortController().signal) {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  let shown = '';
+  const left = [...answers];
+  output.on('data', (text: Buffer) => {
+    shown += text;
+    if (!`${text}`.endsWith(': ')) return;
+    const answer = left.shift();
+    if (answer === undefined) input.end();
+    else input.write(`${answer}\n`);
+  });
+  const verdicts = await askVerdicts(waiting, signal, { input, output });
+  return { verdicts, shown: stripVTControlCharacters(shown) };
+}
+
+describe('a person at the terminal', () => {
+  const waiting = ['a', 'b', 'c', 'd', 'e'].map(
+    (title): WaitingArticle => ({ id: title, title, summary: `About ${title}`, tags: [], score: null }),
+  );
+
+  it('is asked about each article, again where the answer is none, and may edit, leave and stop', async () => {
+    const { verdicts, shown } = await answering(waiting, ['x', '', 'A', 'e', '', 'edit', ' New ', 'r', 'l', 'd']);
+    expect(verdicts).toEqual([
+      { kind: 'approve' },
+      { kind: 'edit', title: 'New' },
+      { kind: 'reject' },
+      { kind: 'leave' },
+    ]);
+    expect(shown.match(/\d of 5/g)).toEqual(['1 of 5', '2 of 5', '3 of 5', '4 of 5', '5 of 5']);
+    expect(shown).toContain('  a  1 of 5\n    About a\n  [a]pprove');
+  });
+
+  it('keeps the verdicts so far when the input or the demo ends', async () => {
+    expect((await answering(waiting, ['a', 'r'])).verdicts).toEqual([{ kind: 'approve' }, { kind: 'reject' }]);
+    expect((await answering(waiting, ['a'], AbortSignal.abort())).verdicts).toEqual([]);
+  });
+
+  it('reads what came of each', () => {
+    expect(outcomeOf({ kind: 'edit', title: 'New' }, waiting[0] as WaitingArticle)).toBe('310 → 320 → 330   a → New');
+    expect(outcomeOf({ kind: 'reject' }, waiting[1] as WaitingArticle)).toBe('310 → 540         b');
+  });
 });
 
 it('shows counts by code in the order of the pipeline', () => {

@@ -1,6 +1,7 @@
 // Whoever may write a whole table may write the engine's columns too: doctor() says so, with what helps.
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
+import { makeLinks, makeNotes } from '../support/status.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 /** A pipeline over public.items, whose rows users may see and change by a policy. */
@@ -72,6 +73,67 @@ test('a role that no policy lets write, or that holds columns of its own alone, 
     alter table public.items disable row level security;
     grant select, insert (label), update (label, one_status, two_status) on public.items to authenticated`);
   expect(await found(engine)).toMatchObject({ ok: true });
+});
+
+test('who may write a history or a lookup could forge it: doctor() takes that away, and leaves the status column', async ({
+  engine,
+}) => {
+  await makeNotes(engine);
+  const tables = ['note', 'note_history', 'note_lookup'];
+  for (const table of tables) {
+    await engine.sql.query(`
+      alter table public.${table} disable row level security;
+      revoke all on public.${table} from anon, authenticated, public;
+      grant all on public.${table} to authenticated`);
+  }
+  const [note] = await engine.rows<{ id: string }>('insert into public.note (status_code) values (100) returning id');
+  const clerk = await engine.database.connect('authenticated');
+  const forge = `update public.note_history set changed_by = 'user:someone else' where note_id = $1`;
+  expect((await clerk.query(forge, [note?.id])).rowCount).toBeGreaterThan(0);
+  const ill = await found(engine);
+  expect(ill).toEqual({
+    ok: false,
+    detail:
+      'authenticated may delete and insert and update values in public.note_lookup: ' +
+      'revoke delete, insert, update on public.note_lookup from authenticated; ' +
+      'authenticated may delete and insert and update history in public.note_history: ' +
+      'revoke delete, insert, update on public.note_history from authenticated;',
+  });
+  for (const [statements] of ill.detail.matchAll(/revoke[^;]*;/g)) await engine.sql.query(statements);
+  expect(await found(engine)).toMatchObject({ ok: true });
+  expect(await engine.refusal(forge, [note?.id], clerk)).toMatchObject({ code: '42501' });
+  // The engine itself goes on as before, and so do people by the status column.
+  await clerk.query('insert into public.note (status_code) values (110)');
+  expect(
+    await engine.rows(`select to_status, changed_by from public.note_history where note_id <> $1`, [note?.id]),
+  ).toEqual([{ to_status: 110, changed_by: 'user:authenticated' }]);
+});
+
+test('a history that a policy lets nobody write has no forgers', async ({ engine }) => {
+  await makeNotes(engine);
+  await engine.sql.query(`
+    alter table public.note_history enable row level security;
+    create policy readers on public.note_history for select to authenticated using (true);
+    grant all on public.note_history to anon, authenticated`);
+  expect((await found(engine)).detail).not.toContain('note_history');
+  await engine.sql.query('create policy removers on public.note_history for delete to authenticated using (true)');
+  expect((await found(engine)).detail).toContain('revoke delete on public.note_history from authenticated;');
+});
+
+test('the figures beside a status column are the engine’s, the column itself is written by people', async ({
+  engine,
+}) => {
+  await makeLinks(engine);
+  const ill = await found(engine);
+  expect(cure(ill)).toBe(
+    'revoke insert, update on public.link from authenticated; ' +
+      'grant insert (id, label, status), update (id, label, status) on public.link to authenticated;',
+  );
+  expect(ill.detail).toContain('authenticated may insert and update figures in public.link');
+  await engine.sql.query(cure(ill));
+  expect(await found(engine)).toMatchObject({ ok: true });
+  const clerk = await engine.database.connect('authenticated');
+  await clerk.query(`insert into public.link (label, status) values ('a', 'new')`);
 });
 
 test('nobody can forge the results of the examples', async ({ engine }) => {

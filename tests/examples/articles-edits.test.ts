@@ -1,6 +1,9 @@
 // Edits of articles: at 320 alone, with the old and new of what differs in the history, and what the site shows meanwhile.
 import { describe, expect } from 'vitest';
-import { complete, test } from '../support/articles.ts';
+import { publicationOf, publishable } from '../../supabase/functions/_articles/publication.ts';
+import { PermanentError } from '../../supabase/functions/_millrace/mod.ts';
+import { complete, curatorClaims, test } from '../support/articles.ts';
+import { failed, Worker } from '../support/worker.ts';
 
 const edit = (fields: string) => `update public.ingestion_queue set ${fields} where id = $1`;
 
@@ -46,6 +49,56 @@ describe('the text is edited at 320 alone', () => {
     const project = await engine.database.connect('service_role');
     expect(await engine.refusal(edit(`title = 'By hand'`), [id], project)).toMatchObject({ code: 'MR005' });
     expect(await articles.row(id)).toMatchObject({ title: 'From the page', revision: 0, status_changes: null });
+  });
+
+  test('an article without a title is not approved until somebody gives it one', async ({ articles, engine }) => {
+    const curator = await engine.database.connect('authenticated', curatorClaims('rick'));
+    const { id } = await articles.insert({ ...complete, title: ' ' });
+    await articles.move(id, 310);
+    const refused = { code: 'MR005', message: `article ${id} was approved without a title` };
+    for (const code of [310, 320]) {
+      await articles.move(id, code);
+      expect(await engine.refusal(edit('status_code = 330'), [id], curator)).toMatchObject({
+        ...refused,
+        hint: 'Write 320 and its title, then 330.',
+      });
+      expect(await articles.row(id)).toMatchObject({ status_code: code, summary: complete.summary });
+    }
+    await curator.query(edit(`title = 'Looms', status_code = 330`), [id]);
+    expect((await articles.history(id)).at(-1)).toMatchObject({
+      to_status: 330,
+      changed_by: 'user:rick',
+      changes: { title: { old: null, new: 'Looms' } },
+    });
+  });
+
+  test('one that was approved by a decision all the same fails, and what that says brings it to the site', async ({
+    articles,
+    engine,
+  }) => {
+    const { id } = await articles.insert({ ...complete, title: null });
+    await articles.move(id, 310);
+    const [asked] = await engine.rows('select attempt_id from public.millrace_decisions where entity_id = $1', [id]);
+    await engine.rows('select public.millrace_decide($1, $2)', [asked?.attempt_id, { verdict: 'approve' }]);
+    const worker = await Worker.of(engine, 'publish', 'articles');
+    const work = await worker.takeOne();
+    let thrown = new PermanentError('none', 'none');
+    try {
+      publicationOf(publishable.parse(await articles.row(id)), {});
+    } catch (error) {
+      thrown = error as PermanentError;
+    }
+    const { code, message, permanent } = thrown;
+    await worker.report(failed(work, { code, message, permanent }));
+    expect([(await articles.row(id)).status_code, message]).toEqual([
+      500,
+      expect.stringMatching(/no title: write 300, 310, then 320/),
+    ]);
+    await articles.move(id, 300, 310, 320);
+    await engine.rows(edit(`title = 'Looms'`), [id]);
+    await articles.move(id, 330);
+    await articles.publish(id);
+    expect(await engine.value('select title from public.publication where queue_id = $1', [id])).toBe('Looms');
   });
 
   test('nothing is emptied', async ({ articles, engine }) => {

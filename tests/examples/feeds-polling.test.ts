@@ -1,7 +1,7 @@
 // A poll against real HTTP: what is asked for, what is refused, and how a pass goes on over several polls.
 import { gzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
-import { MAX_SITEMAPS, type Pass, readCursor } from '../../supabase/functions/_articles/feeds/pass.ts';
+import { MAX_SITEMAPS, MAX_UNREAD, type Pass, readCursor } from '../../supabase/functions/_articles/feeds/pass.ts';
 import { type Poll, pollSource, type Source } from '../../supabase/functions/_articles/feeds/poll-source.ts';
 import type { Poller, PollLimits } from '../../supabase/functions/_articles/feeds/turn.ts';
 import { type Resolve, systemResolve } from '../../supabase/functions/_services/public-hosts.ts';
@@ -86,7 +86,38 @@ describe('a source that has not changed', () => {
     expect(site.asked()).toEqual(['/feed']);
   });
 
-  test('but had a problem is read again', async () => {
+  test('has its problem still, and is not read again for it', async () => {
+    const item = '<item><title>No link</title></item>';
+    const text = `<rss><channel>${item}<item><link>${page('a')}</link></item></channel></rss>`;
+    const site = await startSite({
+      '/feed': (asked) =>
+        asked.get('if-none-match') === '"v1"'
+          ? { status: 304 }
+          : { headers: { etag: '"v1"' }, bytes: Buffer.from(text) },
+    });
+    const source = follow(`${site.url}/feed`);
+    const problem = { code: 'no_links', message: expect.stringContaining('1 of its 2 items has no link') };
+    expect(await source.poll()).toMatchObject({ problem, state: { etag: '"v1"' } });
+    expect(await source.poll()).toEqual({ urls: [], more: false, problem, waitMs: null, state: null });
+    site.files['/feed'] = { headers: { etag: '"v2"' }, bytes: Buffer.from(urlset(pages(1))) };
+    expect(await source.poll()).toMatchObject({ problem: null, state: { etag: '"v2"' } });
+    site.files['/feed'] = { status: 304 };
+    expect(await source.poll()).toMatchObject({ problem: null });
+  });
+
+  test.each([429, 503, 404])('is asked under the same condition after it has answered %i', async (status) => {
+    const site = await startSite({ '/feed': { headers: { etag: '"v1"' }, bytes: Buffer.from(urlset(pages(2))) } });
+    const source = follow(`${site.url}/feed`);
+    await source.poll();
+    const whole = site.files['/feed'];
+    site.files['/feed'] = { status };
+    await expect(source.poll()).rejects.toThrow(`${status}`);
+    site.files['/feed'] = whole as Reply;
+    await source.poll();
+    expect(site.received.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"', '"v1"']);
+  });
+
+  test('but broke off is read again', async () => {
     const site = await startSite({
       '/feed': { headers: { etag: '"v1"' }, bytes: Buffer.from(urlset(pages(2)).slice(0, -9)) },
     });
@@ -390,6 +421,48 @@ describe('the next pass over an index', () => {
     expect((await source.poll({ now: march })).problem).not.toBeNull();
     site.files['/s'] = urlset(pages(1));
     expect(found(await source.poll({ now: april }))).toEqual(['0']);
+  });
+
+  test('reads again that alone, under no condition, until it can be read', async () => {
+    const site = await startSite({ '/a': urlset(pages(1, 'a')) });
+    const entries = ['/a', '/s'].map((path) => loc(`${site.url}${path}`, '2026-01-01'));
+    site.files['/index'] = { headers: { etag: '"v1"' }, bytes: Buffer.from(sitemapIndex(entries)) };
+    const source = follow(`${site.url}/index`);
+    await source.poll({ now: march });
+    for (const now of [march, april]) {
+      site.received.length = 0;
+      expect((await source.poll({ now })).problem).toMatchObject({ code: 'not_found' });
+      expect(site.asked()).toEqual(['/index', '/s']);
+    }
+    site.files['/s'] = { headers: { etag: '"s"' }, bytes: Buffer.from(urlset(pages(1))) };
+    site.received.length = 0;
+    expect(found(await source.poll({ now: april }))).toEqual(['0']);
+    expect(site.received.map(({ headers }) => headers['if-modified-since'])).toEqual([undefined, undefined]);
+    site.received.length = 0;
+    await source.poll({ now: april });
+    expect(site.received.map(({ path, headers }) => [path, headers['if-none-match']])).toEqual([['/index', '"v1"']]);
+  });
+
+  test('takes what an index names that could not be read before, however old', async () => {
+    const site = await startSite({ '/s': urlset(pages(1)) });
+    site.files['/index'] = sitemapIndex([loc(`${site.url}/inner`, '2026-01-01')]);
+    const source = follow(`${site.url}/index`);
+    expect((await source.poll({ now: march })).problem).not.toBeNull();
+    site.files['/inner'] = sitemapIndex([loc(`${site.url}/s`, '2026-01-01')]);
+    site.received.length = 0;
+    expect(found(await source.poll({ now: april }))).toEqual(['0']);
+    expect(site.received.at(-1)?.headers['if-modified-since']).toBeUndefined();
+  });
+
+  test('reads all once more where too many could not be read', async () => {
+    const site = await startSite({});
+    const paths = Array.from({ length: MAX_UNREAD + 1 }, (_, n) => `/${n}`);
+    site.files['/index'] = sitemapIndex(paths.map((path) => loc(`${site.url}${path}`, '2026-01-01')));
+    const source = follow(`${site.url}/index`);
+    await source.poll({ now: march, limits: { documents: 1000 } });
+    expect(readCursor(source.source.cursor)).toMatchObject({ since: null, unread: [] });
+    for (const path of paths) site.files[path] = urlset([page(path.slice(1))]);
+    expect(found(await source.poll({ now: april, limits: { documents: 1000 } }))).toHaveLength(paths.length);
   });
 });
 

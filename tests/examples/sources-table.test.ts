@@ -17,7 +17,12 @@ async function source(engine: Engine, id: string): Promise<Row> {
 const queue = (engine: Engine) =>
   engine.rows('select url, title, status_code, entry_type, source_id from public.ingestion_queue order by url');
 
-const state = { kind: 'rss', etag: '"v1"', last_modified: null, cursor: { since: null, pass: null } };
+const state = {
+  kind: 'rss',
+  etag: '"v1"',
+  last_modified: null,
+  cursor: { since: null, unread: [], problem: null, pass: null },
+};
 const found = (...paths: string[]) =>
   paths.map((path) => ({ url: `https://site.test/${path}`, title: `About ${path}`, published_at: null }));
 

@@ -150,7 +150,7 @@ begin
   return query
     select 'only the engine can write results', count(*) = 0,
       coalesce(string_agg(
-        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+        format('%s may %s %s in %s: %s', f.role, replace(f.verbs, ', ', ' and '), f.what,
           f.entity_table, f.remedy), ' '),
         'no role of the Data API can')
     from millrace.forgers f;

@@ -1,5 +1,5 @@
 // The review: at a terminal a person decides, elsewhere the demo does, and says what.
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type Interface } from 'node:readline/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
 import { wrapText } from '../wrap-text.ts';
@@ -33,34 +33,63 @@ export function statedVerdicts(waiting: WaitingArticle[]): Verdict[] {
   });
 }
 
-/** Asks a person at the terminal about each article. Resolves to the verdicts so far when `signal` aborts. */
+/** Where a person answers. */
+export interface Terminal {
+  input: NodeJS.ReadableStream;
+  output: NodeJS.WritableStream;
+}
+
+/**
+ * Asks a person at the terminal about each article. Resolves to the verdicts so far when the person is done, ends the input, or
+ * `signal` aborts.
+ */
 export async function askVerdicts(
   waiting: WaitingArticle[],
   signal: AbortSignal,
-  print: (line: string) => void,
+  { input, output }: Terminal = { input: process.stdin, output: process.stdout },
 ): Promise<Verdict[]> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  const terminal = createInterface({ input, output });
+  const closed = new AbortController();
+  terminal.once('close', () => closed.abort());
+  // The terminal hands Ctrl-C to whoever reads the line.
+  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  const ended = AbortSignal.any([signal, closed.signal]);
   const verdicts: Verdict[] = [];
   try {
-    for (const [at, { title, summary, tags }] of waiting.entries()) {
-      print(`\n  ${pc.bold(title)}  ${pc.dim(`${at + 1} of ${waiting.length}`)}`);
-      for (const line of wrapText(summary, 86)) print(`    ${line}`);
-      print(pc.dim(`    ${tags.join(', ')}`));
-      const answer = await terminal.question('  [a]pprove, [e]dit the title, [r]eject, [l]eave, [d]one: ', { signal });
-      const word = answer.trim().toLowerCase();
-      if (word.startsWith('d')) break;
-      if (word.startsWith('e')) {
-        const edited = await terminal.question('  New title: ', { signal });
-        verdicts.push(edited.trim() ? { kind: 'edit', title: edited.trim() } : { kind: 'leave' });
-      } else if (word.startsWith('r')) verdicts.push({ kind: 'reject' });
-      else verdicts.push(word.startsWith('l') ? { kind: 'leave' } : { kind: 'approve' });
+    for (const [at, article] of waiting.entries()) {
+      output.write(described(article, `${at + 1} of ${waiting.length}`));
+      const verdict = await askVerdict(terminal, ended);
+      if (verdict === 'done') break;
+      verdicts.push(verdict);
     }
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!ended.aborted) throw error;
+    output.write('\n');
   } finally {
     terminal.close();
   }
   return verdicts;
+}
+
+function described({ title, summary, tags }: WaitingArticle, place: string): string {
+  const lines = wrapText(summary, 86).map((line) => `    ${line}\n`);
+  const named = tags.length > 0 ? `    ${pc.dim(tags.join(', '))}\n` : '';
+  return `\n  ${pc.bold(title)}  ${pc.dim(place)}\n${lines.join('')}${named}`;
+}
+
+/** Asks until the answer is one of those that there are. */
+async function askVerdict(terminal: Interface, signal: AbortSignal): Promise<Verdict | 'done'> {
+  for (;;) {
+    const answer = await terminal.question('  [a]pprove, [e]dit the title, [r]eject, [l]eave, [d]one: ', { signal });
+    const word = answer.trim().toLowerCase();
+    if (/^(a|approve)$/.test(word)) return { kind: 'approve' };
+    if (/^(r|reject)$/.test(word)) return { kind: 'reject' };
+    if (/^(l|leave)$/.test(word)) return { kind: 'leave' };
+    if (/^(d|done)$/.test(word)) return 'done';
+    if (!/^(e|edit)$/.test(word)) continue;
+    const title = (await terminal.question('  New title (nothing: no edit after all): ', { signal })).trim();
+    if (title) return { kind: 'edit', title };
+  }
 }
 
 /** Carries a verdict out by writing codes, as a page does. */
@@ -74,6 +103,12 @@ export async function carryOut(client: pg.Client, id: string, verdict: Verdict):
     await client.query('update public.ingestion_queue set title = $2 where id = $1', [id, verdict.title]);
   }
   await move(verdict.kind === 'reject' ? 540 : 330);
+}
+
+/** What came of an article, in the codes that were written. */
+export function outcomeOf(verdict: Verdict, { title }: WaitingArticle): string {
+  const shown = verdict.kind === 'edit' ? `${title} → ${verdict.title}` : title;
+  return `${codesOf(verdict).padEnd(17)} ${shown}`;
 }
 
 /** A verdict in the codes that it writes. */

@@ -19,7 +19,7 @@ import {
 import { editPublished } from './edit-published.ts';
 import { articleSteps } from './next-steps-articles.ts';
 import { printEnded, printHistory, printPublications, printSources } from './report-articles.ts';
-import { askVerdicts, carryOut, codesOf, readWaiting, statedVerdicts } from './review-articles.ts';
+import { askVerdicts, carryOut, outcomeOf, readWaiting, statedVerdicts } from './review-articles.ts';
 import { watchArticles } from './watch-articles.ts';
 
 /** Who acts in the demo, as the history has it. */
@@ -50,6 +50,7 @@ export async function runArticles(
       await printEnded(client, print);
       heading('5. The review');
       const decided = await review(client, ending);
+      if (ending.aborted) return undefined;
       const publishedAll = await watch();
       if (ending.aborted) return undefined;
 
@@ -108,16 +109,21 @@ async function enter(client: pg.Client, sources: DemoSource[], site: string | nu
 async function review(client: pg.Client, ending: AbortSignal): Promise<number> {
   const waiting = await readWaiting(client);
   const isPerson = process.stdin.isTTY === true && process.stdout.isTTY === true;
-  const verdicts = isPerson ? await askVerdicts(waiting, ending, print) : statedVerdicts(waiting);
-  if (!isPerson)
-    print('  Nobody is at a terminal, so the demo decides: it edits the first title and rejects the last.');
+  print(
+    isPerson
+      ? `  ${waiting.length} articles wait at 300. What you leave stays there; Ctrl-D ends the review.`
+      : '  Nobody is at a terminal, so the demo decides: it edits the first title and rejects the last.',
+  );
+  const verdicts = isPerson ? await askVerdicts(waiting, ending) : statedVerdicts(waiting);
+  if (ending.aborted) return 0;
+  if (isPerson) print('');
   let approved = 0;
   for (const [at, verdict] of verdicts.entries()) {
     const article = waiting[at];
     if (!article) continue;
     await carryOut(client, article.id, verdict);
     if (verdict.kind === 'approve' || verdict.kind === 'edit') approved++;
-    print(`  ${codesOf(verdict).padEnd(17)} ${article.title}`);
+    print(`  ${outcomeOf(verdict, article)}`);
   }
   print('');
   return approved;

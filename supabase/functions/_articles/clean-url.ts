@@ -1,11 +1,10 @@
-/** What tells a site where a reader came from, and nothing of the page. */
-const tracking = new Set(
-  (
-    'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id ' +
-    'vero_id wickedid _ga _gl _hsenc _hsmi __hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer guce_referrer_sig ' +
-    'cmpid ncid sr_share s_cid xtor spm at_medium at_campaign at_custom1 at_custom2'
-  ).split(' '),
-);
+/** Parameters that tell a site where a reader came from, and nothing of the page. public.url_fingerprint() has the same. */
+export const trackingParameters = (
+  'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id ' +
+  'vero_id wickedid _ga _gl _hsenc _hsmi __hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer guce_referrer_sig ' +
+  'cmpid ncid sr_share s_cid xtor spm at_medium at_campaign at_custom1 at_custom2'
+).split(' ');
+const tracking = new Set(trackingParameters);
 const trackingPrefixes = /^(?:utm|pk|mtm|piwik|matomo)_/;
 
 /** As long as the scraper takes them. */
@@ -20,7 +19,8 @@ export function cleanUrl(text: string): string {
   url.hostname = url.hostname.replace(/\.+$/, '');
   url.hash = '';
   const pairs = url.search.slice(1).split('&');
-  url.search = pairs.filter((pair) => pair !== '' && !isTracking(pair)).join('&');
+  const kept = pairs.filter((pair) => pair !== '' && !isTracking(pair)).join('&');
+  url.search = kept && `?${kept}`;
   return url.href;
 }
 

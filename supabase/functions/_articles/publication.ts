@@ -25,7 +25,7 @@ const longestSlug = 80;
 export function publicationOf(article: z.output<typeof publishable>, env: Env): PublishResult {
   const { id, title, summary, tags, thumbnail_url, url, canonical_url } = article;
   if (!title?.trim())
-    throw new PermanentError('no_title', 'The article has no title: write 310, then 320, and give it one.');
+    throw new PermanentError('no_title', 'The article has no title: write 300, 310, then 320, and give it one.');
   return {
     slug: slugOf(title, id),
     title: title.trim(),

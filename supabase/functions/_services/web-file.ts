@@ -1,20 +1,16 @@
 import { classifyNetworkError, errorFromStatus } from '../_millrace/errors.ts';
-import { messageOf, PermanentError, RetriableError } from '../_millrace/mod.ts';
-import { hostOf, privateAddressOf, type Resolve, systemResolve } from './public-hosts.ts';
+import { PermanentError } from '../_millrace/mod.ts';
+import { type PublicFetchOptions, publicFetch } from './public-fetch.ts';
 
 /** How a file is to be fetched. */
-export interface WebFileOptions {
+export interface WebFileOptions extends Omit<PublicFetchOptions, 'headers'> {
   /** The media types that are wanted, as HTTP's header says it. */
   accept: string;
   maxBytes: number;
   /** How long it may take, redirects and body included. */
   timeoutMs: number;
-  signal: AbortSignal;
-  /** Hosts that may be asked wherever they are, and the setting that lists them; others must be on the public internet. */
-  allowed: { hosts: Set<string>; setting: string };
   /** Says by the beginning of the file whether the rest is wanted, and throws where it is not. */
   check?: (head: Uint8Array) => void;
-  resolve?: Resolve;
 }
 
 /** A file of the web, with the address at which it was found. */
@@ -23,15 +19,12 @@ export interface WebFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-const maxRedirects = 5;
-const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 /** What `check` sees at least, unless the file is shorter. */
 const headBytes = 64 * 1024;
 
 /**
- * Fetches a file from the web, over at most five redirects, and no more of it than is allowed and wanted. Each host's addresses
- * are looked up before it is asked, so that nobody reads what lies inside of a network. Throws a StageError: a PermanentError such
- * as `not_found`, `blocked_address` and `too_large`, a RetriableError such as `timeout`, `rate_limited` and `server_error`.
+ * Fetches a file from the web as publicFetch() does, and no more of it than is allowed and wanted. Throws a StageError: a
+ * PermanentError such as `not_found`, `blocked_address` and `too_large`, a RetriableError such as `timeout` and `server_error`.
  *
  * @example
  * ```ts
@@ -46,51 +39,14 @@ const headBytes = 64 * 1024;
  */
 export async function fetchWebFile(start: string, options: WebFileOptions): Promise<WebFile> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-  let url = new URL(start);
+  const headers = { accept: options.accept, 'user-agent': 'MillraceFetcher/1.0' };
   try {
-    for (let hops = 0; hops <= maxRedirects; hops++) {
-      await refusePrivate(url, options);
-      const headers = { accept: options.accept, 'user-agent': 'MillraceFetcher/1.0' };
-      const answer = await fetch(url, { redirect: 'manual', signal, headers });
-      const location = redirectStatuses.has(answer.status) ? answer.headers.get('location') : null;
-      if (location === null) return { url: url.href, bytes: await readAnswer(answer, url, options) };
-      await answer.body?.cancel();
-      url = redirected(location, url);
-    }
+    const { answer, url } = await publicFetch(new URL(start), { ...options, headers, signal });
+    return { url: url.href, bytes: await readAnswer(answer, url, options) };
   } catch (error) {
     options.signal.throwIfAborted();
     throw classifyNetworkError(error) ?? error;
   }
-  throw new PermanentError('too_many_redirects', `${start}: it leads on more than ${maxRedirects} times.`);
-}
-
-function redirected(location: string, from: URL): URL {
-  const url = URL.canParse(location, from) ? new URL(location, from) : null;
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
-  throw new PermanentError('invalid_url', `${from.href}: it leads on to what is no web address.`);
-}
-
-async function refusePrivate(url: URL, { allowed, resolve = systemResolve }: WebFileOptions): Promise<void> {
-  const { host, allowed: isAllowed } = hostOf(url, allowed.hosts);
-  if (isAllowed) return;
-  const address = await privateAddressOf(host, resolve).catch((error) => {
-    throw lookupError(host, error);
-  });
-  if (address === null) return;
-  throw new PermanentError(
-    'blocked_address',
-    `${host} is not on the public internet: correct the address, or list the host in ${allowed.setting} to allow it.`,
-    undefined,
-    `It resolves to ${address}.`,
-  );
-}
-
-function lookupError(host: string, error: unknown): Error {
-  const { code } = error as { code?: unknown };
-  if (code === 'ENOTFOUND' || code === 'ENODATA') {
-    return new PermanentError('dns_not_found', `${host}: the host name was not found; check its spelling.`);
-  }
-  return new RetriableError('dns_unavailable', `${host} cannot be looked up just now.`, undefined, messageOf(error));
 }
 
 async function readAnswer(answer: Response, url: URL, options: WebFileOptions): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,10 +1,9 @@
 import { errorFromStatus, PermanentError, RetriableError } from '../../_millrace/mod.ts';
-import { hostOf, privateAddressOf, type Resolve } from '../../_services/public-hosts.ts';
+import { publicFetch } from '../../_services/public-fetch.ts';
+import type { Resolve } from '../../_services/public-hosts.ts';
 import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
 
-const maxRedirects = 5;
 const longestMark = 500;
-const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 const headers = {
   accept: 'application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5',
   'user-agent': 'MillraceFeeds/1.0',
@@ -50,52 +49,26 @@ export function readFeedAddress(text: string): URL {
 }
 
 /**
- * Fetches a feed, over at most five redirects; null where it has not changed. Asks only hosts on the public internet and those
- * that are allowed: each host's addresses are looked up before it is asked. Throws a StageError that says what to do.
+ * Fetches a feed as publicFetch() does; null where it has not changed. Throws a StageError that says what to do.
  */
 export async function fetchFeed(
   start: URL,
   { etag, lastModified }: Conditions,
-  access: FeedAccess,
+  { allowed, resolve, signal: given, timeoutMs }: FeedAccess,
 ): Promise<FetchedFeed | null> {
-  const signal = AbortSignal.any([access.signal, AbortSignal.timeout(access.timeoutMs)]);
+  const signal = AbortSignal.any([given, AbortSignal.timeout(timeoutMs)]);
   const asking = {
     ...headers,
     ...(etag ? { 'if-none-match': etag } : {}),
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };
-  let url = start;
-  for (let hops = 0; hops <= maxRedirects; hops++) {
-    await refusePrivate(url, access);
-    const answer = await fetch(url, { redirect: 'manual', signal, headers: asking });
-    const location = redirectStatuses.has(answer.status) ? answer.headers.get('location') : null;
-    if (location === null) return readAnswer(answer, url);
-    await answer.body?.cancel();
-    url = redirected(location, url);
-  }
-  throw new PermanentError(
-    'too_many_redirects',
-    `${start.host} leads on more than ${maxRedirects} times: enter the address where the feed is in the end.`,
-  );
-}
-
-function redirected(location: string, from: URL): URL {
-  const url = URL.canParse(location, from) ? new URL(location, from) : null;
-  if (url !== null) return readFeedAddress(url.href);
-  throw new PermanentError('invalid_url', `${from.host} leads on to what is no web address: tell the site’s owner.`);
-}
-
-async function refusePrivate(url: URL, { allowed, resolve }: FeedAccess): Promise<void> {
-  const { host, allowed: isAllowed } = hostOf(url, allowed);
-  if (isAllowed) return;
-  const address = await privateAddressOf(host, resolve);
-  if (address === null) return;
-  throw new PermanentError(
-    'blocked_address',
-    `${host} is not on the public internet: correct the address, or list the host in FEED_ALLOW_HOSTS to allow it.`,
-    undefined,
-    `It resolves to ${address}.`,
-  );
+  const { answer, url } = await publicFetch(start, {
+    headers: asking,
+    signal,
+    allowed: { hosts: allowed, setting: 'FEED_ALLOW_HOSTS' },
+    resolve,
+  });
+  return readAnswer(answer, url);
 }
 
 async function readAnswer(answer: Response, url: URL): Promise<FetchedFeed | null> {

@@ -2,6 +2,8 @@ import { z } from 'zod';
 
 /** Beyond so many sitemaps of one source none is read. */
 export const MAX_SITEMAPS = 1000;
+/** Where more of them have to be read again, all are. */
+export const MAX_UNREAD = 100;
 
 const address = z.string().max(2048);
 const problem = z.object({ code: z.string(), message: z.string() });
@@ -13,8 +15,12 @@ export type Problem = z.output<typeof problem>;
  * next poll goes on where this one left off.
  */
 export const cursorSchema = z.object({
-  /** When the last pass without a problem began, ISO 8601: sitemaps that are older need not be read again. */
+  /** When the last pass began, ISO 8601: sitemaps that are older need not be read again. */
   since: z.string().nullable().default(null),
+  /** The sitemaps that are read again all the same, since something was wrong with them. */
+  unread: z.array(address).max(MAX_UNREAD).default([]),
+  /** What is wrong with what the source's own address gives, for as long as that does not change. */
+  problem: problem.nullable().default(null),
   /** The pass under way. */
   pass: z
     .object({
@@ -26,6 +32,10 @@ export const cursorSchema = z.object({
       at: z.int().min(0),
       etag: z.string().nullable(),
       lastModified: z.string().nullable(),
+      /** Which of them are read whatever their dates, since something was wrong in the last pass. */
+      again: z.array(z.int().min(0)).default([]),
+      /** Which of them the next pass has to read again. */
+      unread: z.array(z.int().min(0)).default([]),
       /** The first thing that went wrong with one of them. */
       problem: problem.nullable(),
     })
@@ -39,11 +49,11 @@ export type Pass = NonNullable<Cursor['pass']>;
 /** The cursor that a source's row holds; one that nobody can read counts for none. */
 export function readCursor(stored: unknown): Cursor {
   const read = cursorSchema.safeParse(stored ?? {});
-  return read.success ? read.data : { since: null, pass: null };
+  return read.success ? read.data : cursorSchema.parse({});
 }
 
 /** A pass over a source, from its beginning. */
-export function beginPass(address: string, now: Date): Pass {
+export function beginPass(address: string, { unread }: Cursor, now: Date): Pass {
   return {
     began: now.toISOString(),
     documents: [address],
@@ -51,8 +61,27 @@ export function beginPass(address: string, now: Date): Pass {
     at: 0,
     etag: null,
     lastModified: null,
+    again: unread.includes(address) ? [0] : [],
+    unread: [],
     problem: null,
   };
+}
+
+/** Notes what is wrong with the document that is read now, which is read again with the next pass. */
+export function noteUnread(pass: Pass, found: Problem): void {
+  pass.problem ??= found;
+  if (pass.unread.at(-1) !== pass.next) pass.unread.push(pass.next);
+}
+
+/** What a source keeps of a pass that is over. */
+export function cursorAfter({ began, documents, unread, problem }: Pass): Cursor {
+  // What stays wrong until the source changes is told until then.
+  const kept = unread.length === 0 ? problem : null;
+  // Where some were left out, or too many to keep are to be read again, the next pass reads all it can.
+  if (documents.length >= MAX_SITEMAPS || unread.length > MAX_UNREAD) {
+    return { since: null, unread: [], problem: kept, pass: null };
+  }
+  return { since: began, unread: unread.map((place) => documents[place] as string), problem: kept, pass: null };
 }
 
 /** Says that the document is done with. */
@@ -63,14 +92,18 @@ export function nextDocument(pass: Pass): void {
 
 /**
  * Adds the sitemaps that an index names: each once, so that indexes that name one another come to an end, and only those that
- * have changed since. Returns false where there are too many.
+ * have changed since the last pass or have to be read again, as all have that an index names which could not be read then.
+ * Returns false where there are too many.
  */
-export function addSitemaps(pass: Pass, found: { url: string; at: string | null }[], since: string | null): boolean {
+export function addSitemaps(pass: Pass, found: { url: string; at: string | null }[], last: Cursor): boolean {
   const known = new Set(pass.documents);
+  const isAgain = pass.again.includes(pass.next);
   for (const { url, at } of found) {
-    if (known.has(url) || isOlder(at, since)) continue;
+    const again = isAgain || last.unread.includes(url);
+    if (known.has(url) || (!again && isOlder(at, last.since))) continue;
     if (pass.documents.length >= MAX_SITEMAPS) return false;
     known.add(url);
+    if (again) pass.again.push(pass.documents.length);
     pass.documents.push(url);
   }
   return true;

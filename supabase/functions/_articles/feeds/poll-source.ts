@@ -1,6 +1,6 @@
 import type { FeedKind } from './feed-entry.ts';
 import { readFeedAddress } from './fetch-feed.ts';
-import { beginPass, type Cursor, type Problem, readCursor } from './pass.ts';
+import { beginPass, type Cursor, cursorAfter, type Problem, readCursor } from './pass.ts';
 import { type FoundUrl, type Poller, Turn } from './turn.ts';
 
 /** The source as its row has it. */
@@ -38,18 +38,19 @@ export interface Poll {
  */
 export async function pollSource(source: Source, poller: Poller): Promise<Poll> {
   const address = readFeedAddress(source.address).href;
-  const { since, pass: begun } = readCursor(source.cursor);
-  const pass = begun ?? beginPass(address, poller.now());
-  const turn = new Turn(pass, since, poller);
-  const conditions = begun ? {} : { etag: source.etag, lastModified: source.last_modified };
-  if (!(await turn.run(conditions))) return { urls: [], more: false, problem: null, waitMs: null, state: null };
+  const last = readCursor(source.cursor);
+  const pass = last.pass ?? beginPass(address, last, poller.now());
+  const turn = new Turn(pass, last, poller);
+  const conditions = last.pass ? {} : { etag: source.etag, lastModified: source.last_modified };
+  if (!(await turn.run(conditions))) {
+    return { urls: [], more: false, problem: last.problem, waitMs: null, state: null };
+  }
   const { kind, urls, problem, waitMs } = turn;
   if (pass.next < pass.documents.length) {
     const { etag, last_modified } = source;
-    return { urls, more: true, problem, waitMs, state: { kind, etag, last_modified, cursor: { since, pass } } };
+    return { urls, more: true, problem, waitMs, state: { kind, etag, last_modified, cursor: { ...last, pass } } };
   }
-  // What had a problem is read again, though it may not have changed.
-  const [etag, lastModified] = problem === null ? [pass.etag, pass.lastModified] : [null, null];
-  const cursor = { since: problem === null ? pass.began : since, pass: null };
-  return { urls, more: false, problem, waitMs: null, state: { kind, etag, last_modified: lastModified, cursor } };
+  // Where something is to be read again, the source itself must not say that nothing has changed.
+  const [etag, last_modified] = pass.unread.length === 0 ? [pass.etag, pass.lastModified] : [null, null];
+  return { urls, more: false, problem, waitMs: null, state: { kind, etag, last_modified, cursor: cursorAfter(pass) } };
 }

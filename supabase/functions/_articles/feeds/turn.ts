@@ -3,7 +3,7 @@ import { webAddress } from '../clean-url.ts';
 import type { FeedEntry, FeedKind } from './feed-entry.ts';
 import { described, failureOf, isOwnFailure } from './feed-failure.ts';
 import { type Conditions, type FeedAccess, type FetchedFeed, fetchFeed, readFeedAddress } from './fetch-feed.ts';
-import { addSitemaps, MAX_SITEMAPS, nextDocument, type Pass, type Problem } from './pass.ts';
+import { addSitemaps, type Cursor, MAX_SITEMAPS, nextDocument, noteUnread, type Pass, type Problem } from './pass.ts';
 import { type ReadFeed, readFeed } from './read-feed.ts';
 
 /** So many addresses are looked up at once. */
@@ -52,16 +52,17 @@ export class Turn {
   /** How long the site wants to be left alone before the pass goes on, in milliseconds. */
   waitMs: number | null = null;
   readonly #pass: Pass;
-  readonly #since: string | null;
+  readonly #last: Cursor;
   readonly #poller: Poller;
   #entries = 0;
   #bytes = 0;
   /** Why the site is left alone. */
   #asked: Problem | null = null;
 
-  constructor(pass: Pass, since: string | null, poller: Poller) {
+  /** `last` is what the source keeps of the last pass. */
+  constructor(pass: Pass, last: Cursor, poller: Poller) {
     this.#pass = pass;
-    this.#since = since;
+    this.#last = last;
     this.#poller = poller;
   }
 
@@ -80,7 +81,7 @@ export class Turn {
       if (fetched > 0 && now().getTime() - started > limits.ms) break;
       const isFirst = pass.next === 0;
       try {
-        const feed = await this.#fetch(isFirst ? conditions : { lastModified: httpDate(this.#since) });
+        const feed = await this.#fetch(isFirst ? conditions : this.#conditions());
         if (feed === null && isFirst) return false;
         if (feed === null) nextDocument(pass);
         else await this.#read(feed);
@@ -102,8 +103,14 @@ export class Turn {
       this.#asked = problem;
       return;
     }
-    pass.problem ??= problem;
+    noteUnread(pass, problem);
     nextDocument(pass);
+  }
+
+  /** Under which a sitemap is sent: where it has changed since the last pass, unless it has to be read again. */
+  #conditions(): Conditions {
+    const isAgain = this.#pass.again.includes(this.#pass.next);
+    return isAgain ? {} : { lastModified: httpDate(this.#last.since) };
   }
 
   async #fetch(conditions: Conditions): Promise<FetchedFeed | null> {
@@ -120,9 +127,16 @@ export class Turn {
       this.kind = read.kind;
       if (pass.at === 0) Object.assign(pass, { etag: feed.etag, lastModified: feed.lastModified });
     }
-    if (read.problem) pass.problem ??= described(read.problem, feed.url);
+    if (read.problem) this.#note(read.problem, feed.url);
     if (read.kind === 'sitemap_index') this.#addSitemaps(read);
     else await this.#takeNew(read);
+  }
+
+  /** Notes what is wrong with a document that can be used. What its own address gives whole is no other until it changes. */
+  #note(found: StageError, address: string): void {
+    const problem = described(found, address);
+    if (this.#pass.next === 0 && found.code !== 'feed_cut_off') this.#pass.problem ??= problem;
+    else noteUnread(this.#pass, problem);
   }
 
   #addSitemaps({ entries }: ReadFeed): void {
@@ -130,7 +144,7 @@ export class Turn {
     // An index without dates does not tell whether its sitemaps have changed.
     const isUndated = pass.next === 0 && entries.some(({ at }) => at === null);
     if (isUndated) Object.assign(pass, { etag: null, lastModified: null });
-    if (!addSitemaps(pass, entries, this.#since)) {
+    if (!addSitemaps(pass, entries, this.#last)) {
       const message = `It names more than ${MAX_SITEMAPS} sitemaps, and the rest is left out: enter some as sources of their own.`;
       pass.problem ??= { code: 'too_many_sitemaps', message };
     }
