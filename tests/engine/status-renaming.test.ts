@@ -1,6 +1,6 @@
 // Values that a definition changes while rows stand there: the rows show the new ones, with a history, and go on.
 import { expect } from 'vitest';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import { type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
 import { untilBlocked } from '../support/sessions.ts';
 import { historyOf, linksDefinition, makeLinks, makeNotes, type StatusDefinition } from '../support/status.ts';
 import { completed, failed, runStage, Worker } from '../support/worker.ts';
@@ -12,7 +12,7 @@ const codeOf = (engine: Engine, id: string) =>
 const write = (engine: Engine, id: string, code: number) =>
   engine.sql.query('update public.note set status_code = $2 where id = $1', [id, code]);
 const stage = (definition: StatusDefinition, name: string) =>
-  definition.stages.find((one) => one.name === name) as { shows: Row };
+  definition.stages.find((one) => one.name === name) as StageDefinition & { shows: Row };
 
 /** The definition with each of these numbers in place of another, wherever it stands. */
 function renumbered(definition: StatusDefinition, numbers: Record<number, number>): StatusDefinition {
