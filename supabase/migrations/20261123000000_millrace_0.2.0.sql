@@ -4350,7 +4350,7 @@ begin
   return query
     select 'only the engine can write results', count(*) = 0,
       coalesce(string_agg(
-        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+        format('%s may %s %s in %s: %s', f.role, replace(f.verbs, ', ', ' and '), f.what,
           f.entity_table, f.remedy), ' '),
         'no role of the Data API can')
     from millrace.forgers f;
@@ -20367,12 +20367,13 @@ where a.state in ('completed', 'skipped')
   and not a.superseded
 $view$);
 
-select pg_temp.put_view('millrace.forgers', false, $view$
+select pg_temp.put_view('millrace.forgers', true, $view$
 -- Who could forge results
 
 -- The roles of the Data API that may write what only the engine should: results and the other
--- columns of stages but their statuses, on which intake keeps watch. A role that no policy lets
--- write is left out.
+-- columns of stages but their statuses, on which intake keeps watch; the figures beside a status
+-- column; its history and its lookup. Writing the status column itself is how people act, and
+-- intake judges it. A role that no policy lets write is left out.
 create or replace view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
@@ -20382,26 +20383,50 @@ with role as (
     and r.oid <> a.oid
     and not r.rolbypassrls
     and not r.rolsuper
-), entity as (
-  select c.oid, c.relrowsecurity as guarded, array_agg(n.name) as columns
+), kept as (
+  select p.entity_table::oid as table_id, 'results' as what, n.name as name,
+    n.name like '%\_status' as by_people
   from millrace.pipelines p
-  join pg_class c on c.oid = p.entity_table
   join millrace.stages s on s.pipeline_id = p.id
   cross join lateral unnest(millrace.stage_columns(s.name)) n(name)
   where p.projection = 'columns'
+  union all
+  select p.entity_table::oid, 'figures', n.name, false
+  from millrace.pipelines p
+  cross join unnest(array['attempts', 'retry_at', 'error']) f(field)
+  cross join lateral (select p.status ->> f.field) n(name)
+  where p.projection = 'status' and n.name is not null
+  union all
+  select a.attrelid, t.what, a.attname::text, false
+  from millrace.pipelines p
+  cross join lateral (
+    values ('history', p.status #>> '{history,table}'), ('values', p.status ->> 'lookup')
+  ) t(what, name)
+  join pg_attribute a on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped
+  where p.projection = 'status'
+), entity as (
+  select c.oid, c.relrowsecurity as guarded, string_agg(distinct k.what, ' and ') as what,
+    coalesce(array_agg(k.name) filter (where not k.by_people), '{}') as columns,
+    coalesce(array_agg(k.name) filter (where k.by_people), '{}') as statuses,
+    bool_or(k.what in ('history', 'values')) as whole
+  from kept k
+  join pg_class c on c.oid = k.table_id
   group by c.oid, c.relrowsecurity
 ), forged as (
-  select e.oid as table_id, r.oid as role_id, r.name as role, k.name as verb, e.columns
+  select e.oid as table_id, r.oid as role_id, r.name as role, e.what, k.name as verb, e.columns,
+    e.statuses
   from entity e
   cross join role r
-  cross join (values ('insert', 'a'), ('update', 'w')) k(name, policy)
-  where exists (
-      select
-      from pg_attribute a
-      where a.attrelid = e.oid
-        and a.attname = any (e.columns)
-        and a.attname not like '%\_status'
-        and has_column_privilege(r.oid, e.oid, a.attnum, k.name))
+  cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) k(name, policy)
+  where case k.name
+      when 'delete' then e.whole and has_table_privilege(r.oid, e.oid, 'delete')
+      else exists (
+        select
+        from pg_attribute a
+        where a.attrelid = e.oid
+          and a.attname = any (e.columns)
+          and has_column_privilege(r.oid, e.oid, a.attnum, k.name))
+    end
     and (not e.guarded or exists (
       select
       from pg_policy y
@@ -20414,20 +20439,25 @@ with role as (
           where o = 0 or pg_has_role(r.oid, o, 'usage'))))
 ), allowed as (
   -- What stays to the role: the user's own columns, and statuses that were granted one by one.
-  select f.table_id, f.role, f.verb,
-    has_any_column_privilege('public', f.table_id, f.verb) as by_all,
+  select f.table_id, f.role, f.what, f.verb,
+    case f.verb
+      when 'delete' then has_table_privilege('public', f.table_id, 'delete')
+      else has_any_column_privilege('public', f.table_id, f.verb)
+    end as by_all,
     string_agg(quote_ident(a.attname), ', ' order by a.attnum) filter (
       where a.attgenerated = ''
         and a.attidentity <> 'a'
+        and a.attname <> all (f.columns)
+        and f.verb <> 'delete'
         and has_column_privilege(f.role_id, f.table_id, a.attnum, f.verb)
-        and (a.attname <> all (f.columns) or (a.attname like '%\_status' and exists (
+        and (a.attname <> all (f.statuses) or exists (
           select
           from aclexplode(a.attacl) x
           where x.grantee = f.role_id
-            and x.privilege_type = upper(f.verb))))) as columns
+            and x.privilege_type = upper(f.verb)))) as columns
   from forged f
   join pg_attribute a on a.attrelid = f.table_id and a.attnum > 0 and not a.attisdropped
-  group by f.table_id, f.role_id, f.role, f.verb
+  group by f.table_id, f.role_id, f.role, f.what, f.verb
 )
 select
   w.table_id::regclass as entity_table,
@@ -20437,12 +20467,11 @@ select
     string_agg(w.verb, ', ' order by w.verb),
     w.table_id::regclass,
     case when bool_or(w.by_all) then 'public, ' else '' end || quote_ident(w.role))
-  || coalesce(format(' grant %s on %s to %I;',
-    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb),
-    w.table_id::regclass,
-    w.role), '') as remedy
+  || coalesce(' grant ' || string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb)
+    || format(' on %s to %I;', w.table_id::regclass, w.role), '') as remedy,
+  w.what
 from allowed w
-group by w.table_id, w.role
+group by w.table_id, w.role, w.what
 order by 1, 2
 $view$);
 
@@ -20810,7 +20839,8 @@ revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authe
 grant execute on function public.millrace_note_jobs(jsonb) to service_role;
 
 comment on view millrace.forgers is
-  'Which roles of the Data API could write results by hand, with the statements that leave them '
+  'Which roles of the Data API could write what only the engine should (results, figures and '
+  'history of a status column, the lookup of its values), with the statements that leave them '
   'their own columns.';
 
 comment on function public.millrace_job_owner(jsonb) is
