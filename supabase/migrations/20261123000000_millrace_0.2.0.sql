@@ -3445,16 +3445,21 @@ declare
   v_key text := v_definition #>> '{entity,key}';
   v_pipeline_id int;
   v_version_id int;
+  v_changed jsonb;
 begin
   perform millrace.check_table(v_table);
   perform millrace.lock_limiters(v_name);
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the
-  -- runs that those begin. Without a projection, who begins a run has only locked its row.
+  -- runs that those begin. Without a projection, who begins a run has only locked its row; and
+  -- where rows are shown anew, nobody may hold one.
   execute format('lock table %s in %s mode', v_table, case
     when v_definition #>> '{entity,projection}' = 'none' or v_definition ? 'replaces'
+      or exists (select from millrace.changed_values(v_definition))
       then 'exclusive'
     else 'share row exclusive'
   end);
+  v_changed := (
+    select jsonb_object_agg(c.was, c.now) from millrace.changed_values(v_definition) c);
   perform millrace.check_moved(v_name, v_table, v_key);
   perform millrace.check_parents(v_name, v_table, v_key);
   perform millrace.check_replaced(v_name, v_table, v_key);
@@ -3473,6 +3478,7 @@ begin
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
+  perform millrace.show_changed(v_pipeline_id, v_changed);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
   select f.id
@@ -4344,7 +4350,7 @@ begin
   return query
     select 'only the engine can write results', count(*) = 0,
       coalesce(string_agg(
-        format('%s may %s results in %s: %s', f.role, replace(f.verbs, ', ', ' and '),
+        format('%s may %s %s in %s: %s', f.role, replace(f.verbs, ', ', ' and '), f.what,
           f.entity_table, f.remedy), ' '),
         'no role of the Data API can')
     from millrace.forgers f;
@@ -18172,6 +18178,16 @@ begin
   set (name, description, category, is_terminal, sort_order, retired) = (excluded.name,
     excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order, false);
   if p_status ? 'lookup' then
+    -- A name may be unique: one that another value has from now on makes way.
+    execute format($q$
+      update %1$s t
+      set name = format('%%s (%%s)', t.name, t.code)
+      from millrace.status_values v
+      where v.pipeline_id = $1
+        and not v.retired
+        and v.name = t.name
+        and v.value <> t.code::text$q$, to_regclass(p_status ->> 'lookup'))
+    using p_pipeline_id;
     execute format($q$
       insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
       select v.value::%2$s, v.name, v.description, v.category, v.is_terminal, v.sort_order
@@ -18195,8 +18211,35 @@ $$;
 
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
+-- Finds rows whose status is not their run's state, among those that show one of these values
+-- (null: all). A claim is not shown while somebody holds the row, and a retry that fell due is
+-- shown by the next sweep; a question's steps are a person's.
+create or replace function millrace.rows_shown_wrong(
+  p_pipeline millrace.pipelines, p_values text[]
+) returns table (id text, shown text, value text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return query execute format($q$
+    select s.id, e.%3$I::text, s.value
+    from millrace.status_states($1, array(
+      select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))) s
+    join %1$s e on e.%2$I = s.id::%4$s
+    left join millrace.stages t on t.id = s.stage_id
+    where e.%3$I::text is distinct from s.value
+      and not (s.phase in ('queued', 'started', 'asked')
+        and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
+        and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
+    p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
+    millrace.key_type(p_pipeline))
+  using p_pipeline.id, p_values;
+end
+$$;
+
+-- Finds rows that do not show where their run stands, and histories that say something else.
 create or replace function millrace.status_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
@@ -18214,23 +18257,14 @@ begin
     where p.projection = 'status'
     order by p.id
   loop
-    return query execute format($q$
+    return query
       select 'a row shows where its run stands', (
           select max(o.id)
           from millrace.runs o
-          where o.pipeline_id = $1 and o.entity_id = s.id),
-        null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
-          e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
-      join %1$s e on e.%2$I = s.id::%4$s
-      left join millrace.stages t on t.id = s.stage_id
-      where e.%3$I::text is distinct from s.value
-        and not (s.phase in ('queued', 'started', 'asked')
-          and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
-          and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
-      millrace.key_type(v_pipeline))
-    using v_pipeline.id;
+          where o.pipeline_id = v_pipeline.id and o.entity_id = w.id),
+        null::bigint, format('row %s of %s shows %s, but its run is at %s',
+          w.id, v_pipeline.entity_table, coalesce(w.shown, 'nothing'), w.value)
+      from millrace.rows_shown_wrong(v_pipeline, null) w;
     if v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
@@ -19200,7 +19234,7 @@ as $$
   end
 $$;
 
--- Says of a value that a person writes while a question is open from which values it may be written.
+-- Says of a value that a person writes while a question is open from which ones it may be written.
 create or replace function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -19352,6 +19386,174 @@ begin
         when v_next is null then millrace.remedy_of_waiting(p_version_id, p_live_id, p_was)
         else format('From %s people may write: %s.', p_was, v_next)
       end);
+end
+$$;
+
+-- The projection `status`: values that a definition changes
+--
+-- What a stage shows is a setting of today, so define() also changes the rows: where a value became
+-- another at all its places, by that alone; where at some, or where a failure has a value of its
+-- own now, by where the run stands. define() holds the table so that nobody holds a row of it.
+
+-- Lists what a definition shows, and where.
+create or replace function millrace.shown_places(p_status jsonb, p_stages jsonb)
+returns table (place text, value text)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(' ', s ->> 'name', k.place), k.value
+  from jsonb_array_elements(p_stages) s
+  cross join lateral (
+    select o.key, o.value
+    from jsonb_each_text(s -> 'shows') o
+    where o.key in ('queued', 'backoff', 'started', 'completed', 'asked')
+    union all
+    select 'failed ' || f.key, f.value
+    from jsonb_each_text(s #> '{shows,failed}') f
+    union all
+    select 'step ' || v.place, v.value
+    from jsonb_array_elements_text(s #> '{shows,steps}') with ordinality v(value, place)
+    union all
+    select 'answer ' || (a.value ->> 'decision'), a.key
+    from jsonb_each(s #> '{shows,answers}') a) k(place, value)
+  union all
+  select 'failed', p_status ->> 'failed'
+  union all
+  select 'ends ' || e.key, e.value
+  from jsonb_each_text(p_status -> 'ends') e
+  union all
+  select concat_ws(' ', 'layer', l.key, k.key), k.value
+  from jsonb_each(p_status -> 'layers') l
+  cross join lateral jsonb_each_text(l.value) k
+  where k.key in ('enter', 'leave')
+$$;
+
+-- Lists the values that a definition changes, with what its places show from now on; null among it
+-- where that depends on the run. Stages that are new, or dropped, change no row.
+create or replace function millrace.changed_values(p_definition jsonb)
+returns table (was text, now text[])
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with old as materialized (
+    select p.status, jsonb_agg(jsonb_build_object('name', s.name, 'shows', s.shows)) as stages
+    from millrace.pipelines p
+    join millrace.stages s on s.pipeline_id = p.id
+    where p.name = p_definition ->> 'pipeline'
+      and p.status ->> 'column' = p_definition #>> '{entity,status,column}'
+    group by p.id
+  ), before as materialized (
+    select b.*
+    from old o
+    cross join lateral millrace.shown_places(o.status, o.stages) b
+  ), after as materialized (
+    select a.*
+    from old o
+    cross join lateral millrace.shown_places(
+      p_definition #> '{entity,status}', p_definition -> 'stages') a
+  ), change as (
+    select b.value as was, a.value as now
+    from before b
+    left join after a on a.place = b.place
+    where a.place is not null
+      or millrace.graph_of(p_definition) ? split_part(b.place, ' ', 1)
+    union all
+    -- A value for a failure, or for the time until a retry, that had none.
+    select v.value, null
+    from after a
+    join before v on v.place in ('failed', split_part(a.place, ' ', 1) || ' queued')
+    where split_part(a.place, ' ', 2) in ('failed', 'backoff')
+      and not exists (select from before b where b.place = a.place)
+  )
+  select c.was, array_agg(distinct c.now)
+  from change c
+  group by c.was
+  having bool_or(c.now is distinct from c.was)
+$$;
+
+-- Writes the values of rows anew that are other ones now, whichever run they have, if any.
+create or replace function millrace.rename_values(
+  p_pipeline millrace.pipelines, p_was text[], p_now text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_type text := millrace.status_type(p_pipeline);
+  v_said text;
+begin
+  insert into millrace.version_moves
+    (version_id, from_value, to_value, by, means, retired)
+  select p_pipeline.current_version_id, m.was, m.now, 'engine', 'rename', true
+  from unnest(p_was, p_now) m(was, now)
+  on conflict do nothing;
+  update millrace.runs r
+  set began_from = m.now
+  from unnest(p_was, p_now) m(was, now)
+  where r.pipeline_id = p_pipeline.id and r.began_from = m.was;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+  execute format($q$
+    with renamed as (
+      update %1$s e set %2$I = m.now::%3$s%4$s
+      from (
+        select o.%5$I as key, m.was, m.now%6$s
+        from %1$s o
+        join unnest($1, $2) m(was, now) on o.%2$I::text = m.was) m
+      where e.%5$I = m.key
+      returning m.*)
+    %7$s$q$,
+    p_pipeline.entity_table, p_pipeline.status ->> 'column', v_type,
+    case when v_history is null then '' else format(', %I = $3', v_history ->> 'since') end,
+    p_pipeline.entity_key,
+    case when v_history is null then '' else format(', o.%I as began', v_history ->> 'since') end,
+    case when v_history is null then 'select count(*) from renamed' else format($q$
+    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, duration_ms)
+    select r.key, r.was::%3$s, r.now::%3$s, $3, 'system:auto',
+      greatest(0, extract(epoch from $3 - r.began) * 1000)::bigint
+    from renamed r
+    order by r.key$q$,
+      to_regclass(v_history ->> 'table'), v_history ->> 'key', v_type) end)
+  using p_was, p_now, millrace.now();
+  v_said := set_config('millrace.projecting', v_outer, true);
+end
+$$;
+
+-- Shows anew what stands at values that the definition has changed, by value as changed_values()
+-- says.
+create or replace function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_renamed record;
+  v_ids text[];
+begin
+  if p_changed is null then
+    return;
+  end if;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  select array_agg(c.key) as was, array_agg(c.value ->> 0) as now
+  into v_renamed
+  from jsonb_each(p_changed) c
+  where jsonb_array_length(c.value) = 1 and c.value ->> 0 is not null;
+  if v_renamed.was is not null then
+    perform millrace.rename_values(v_pipeline, v_renamed.was, v_renamed.now);
+  end if;
+  for v_ids in
+    select array_agg(w.id)
+    from (
+      select f.id, row_number() over (order by f.id) / 1000 as portion
+      from millrace.rows_shown_wrong(v_pipeline, array(
+        select k
+        from jsonb_object_keys(p_changed) k
+        where k <> all (coalesce(v_renamed.was, '{}')))) f) w
+    group by w.portion
+  loop
+    perform millrace.show_status(p_pipeline_id, v_ids);
+  end loop;
 end
 $$;
 
@@ -20165,12 +20367,13 @@ where a.state in ('completed', 'skipped')
   and not a.superseded
 $view$);
 
-select pg_temp.put_view('millrace.forgers', false, $view$
+select pg_temp.put_view('millrace.forgers', true, $view$
 -- Who could forge results
 
 -- The roles of the Data API that may write what only the engine should: results and the other
--- columns of stages but their statuses, on which intake keeps watch. A role that no policy lets
--- write is left out.
+-- columns of stages but their statuses, on which intake keeps watch; the figures beside a status
+-- column; its history and its lookup. Writing the status column itself is how people act, and
+-- intake judges it. A role that no policy lets write is left out.
 create or replace view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
@@ -20180,26 +20383,50 @@ with role as (
     and r.oid <> a.oid
     and not r.rolbypassrls
     and not r.rolsuper
-), entity as (
-  select c.oid, c.relrowsecurity as guarded, array_agg(n.name) as columns
+), kept as (
+  select p.entity_table::oid as table_id, 'results' as what, n.name as name,
+    n.name like '%\_status' as by_people
   from millrace.pipelines p
-  join pg_class c on c.oid = p.entity_table
   join millrace.stages s on s.pipeline_id = p.id
   cross join lateral unnest(millrace.stage_columns(s.name)) n(name)
   where p.projection = 'columns'
+  union all
+  select p.entity_table::oid, 'figures', n.name, false
+  from millrace.pipelines p
+  cross join unnest(array['attempts', 'retry_at', 'error']) f(field)
+  cross join lateral (select p.status ->> f.field) n(name)
+  where p.projection = 'status' and n.name is not null
+  union all
+  select a.attrelid, t.what, a.attname::text, false
+  from millrace.pipelines p
+  cross join lateral (
+    values ('history', p.status #>> '{history,table}'), ('values', p.status ->> 'lookup')
+  ) t(what, name)
+  join pg_attribute a on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped
+  where p.projection = 'status'
+), entity as (
+  select c.oid, c.relrowsecurity as guarded, string_agg(distinct k.what, ' and ') as what,
+    coalesce(array_agg(k.name) filter (where not k.by_people), '{}') as columns,
+    coalesce(array_agg(k.name) filter (where k.by_people), '{}') as statuses,
+    bool_or(k.what in ('history', 'values')) as whole
+  from kept k
+  join pg_class c on c.oid = k.table_id
   group by c.oid, c.relrowsecurity
 ), forged as (
-  select e.oid as table_id, r.oid as role_id, r.name as role, k.name as verb, e.columns
+  select e.oid as table_id, r.oid as role_id, r.name as role, e.what, k.name as verb, e.columns,
+    e.statuses
   from entity e
   cross join role r
-  cross join (values ('insert', 'a'), ('update', 'w')) k(name, policy)
-  where exists (
-      select
-      from pg_attribute a
-      where a.attrelid = e.oid
-        and a.attname = any (e.columns)
-        and a.attname not like '%\_status'
-        and has_column_privilege(r.oid, e.oid, a.attnum, k.name))
+  cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) k(name, policy)
+  where case k.name
+      when 'delete' then e.whole and has_table_privilege(r.oid, e.oid, 'delete')
+      else exists (
+        select
+        from pg_attribute a
+        where a.attrelid = e.oid
+          and a.attname = any (e.columns)
+          and has_column_privilege(r.oid, e.oid, a.attnum, k.name))
+    end
     and (not e.guarded or exists (
       select
       from pg_policy y
@@ -20212,20 +20439,25 @@ with role as (
           where o = 0 or pg_has_role(r.oid, o, 'usage'))))
 ), allowed as (
   -- What stays to the role: the user's own columns, and statuses that were granted one by one.
-  select f.table_id, f.role, f.verb,
-    has_any_column_privilege('public', f.table_id, f.verb) as by_all,
+  select f.table_id, f.role, f.what, f.verb,
+    case f.verb
+      when 'delete' then has_table_privilege('public', f.table_id, 'delete')
+      else has_any_column_privilege('public', f.table_id, f.verb)
+    end as by_all,
     string_agg(quote_ident(a.attname), ', ' order by a.attnum) filter (
       where a.attgenerated = ''
         and a.attidentity <> 'a'
+        and a.attname <> all (f.columns)
+        and f.verb <> 'delete'
         and has_column_privilege(f.role_id, f.table_id, a.attnum, f.verb)
-        and (a.attname <> all (f.columns) or (a.attname like '%\_status' and exists (
+        and (a.attname <> all (f.statuses) or exists (
           select
           from aclexplode(a.attacl) x
           where x.grantee = f.role_id
-            and x.privilege_type = upper(f.verb))))) as columns
+            and x.privilege_type = upper(f.verb)))) as columns
   from forged f
   join pg_attribute a on a.attrelid = f.table_id and a.attnum > 0 and not a.attisdropped
-  group by f.table_id, f.role_id, f.role, f.verb
+  group by f.table_id, f.role_id, f.role, f.what, f.verb
 )
 select
   w.table_id::regclass as entity_table,
@@ -20235,12 +20467,11 @@ select
     string_agg(w.verb, ', ' order by w.verb),
     w.table_id::regclass,
     case when bool_or(w.by_all) then 'public, ' else '' end || quote_ident(w.role))
-  || coalesce(format(' grant %s on %s to %I;',
-    string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb),
-    w.table_id::regclass,
-    w.role), '') as remedy
+  || coalesce(' grant ' || string_agg(w.verb || ' (' || w.columns || ')', ', ' order by w.verb)
+    || format(' on %s to %I;', w.table_id::regclass, w.role), '') as remedy,
+  w.what
 from allowed w
-group by w.table_id, w.role
+group by w.table_id, w.role, w.what
 order by 1, 2
 $view$);
 
@@ -20608,7 +20839,8 @@ revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authe
 grant execute on function public.millrace_note_jobs(jsonb) to service_role;
 
 comment on view millrace.forgers is
-  'Which roles of the Data API could write results by hand, with the statements that leave them '
+  'Which roles of the Data API could write what only the engine should (results, figures and '
+  'history of a status column, the lookup of its values), with the statements that leave them '
   'their own columns.';
 
 comment on function public.millrace_job_owner(jsonb) is
@@ -21257,7 +21489,8 @@ begin
       'millrace.check_layers(jsonb)', 'millrace.check_status_names(jsonb)',
       'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
-      'millrace.status_faults()', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.rows_shown_wrong(millrace.pipelines, text[])', 'millrace.status_faults()',
+      'millrace.history_faults(millrace.pipelines)',
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.open_moves(int4, int4, int4, bool, text)',
       'millrace.leads_back(int4, text[], text)',
@@ -21282,6 +21515,9 @@ begin
       'millrace.answered_before(int4, text, text)',
       'millrace.remedy_of_waiting(int4, int4, text)',
       'millrace.refuse_move(int4, int4, int4, int4, bool, text, text, text[])',
+      'millrace.shown_places(jsonb, jsonb)', 'millrace.changed_values(jsonb)',
+      'millrace.rename_values(millrace.pipelines, text[], text[])',
+      'millrace.show_changed(int4, jsonb)',
       'millrace.refuse_start(int4, text, text, text[], text, text)',
       'millrace.start_at_value(int4, int4, text, text, text[])',
       'millrace.done_until(int4, int4, text)',

@@ -81,19 +81,23 @@ begin
       select jsonb_object_agg(c.key, c.value -> 'old')
       from jsonb_each(new.status_changes) c), '{}'));
     new.status_changes := null;
-    new.status_code := case when (
-        select h.from_status
-        from public.status_history h
-        where h.queue_id = new.id and h.to_status = 320
-        order by h.id desc
-        limit 1) = 410 then 410 else 400 end;
+    new.status_code := case
+      when (
+          select h.from_status
+          from public.status_history h
+          where h.queue_id = new.id and h.to_status = 320
+          order by h.id desc
+          limit 1) = 410 then 410
+      else 400
+    end;
   elsif old.status_code is distinct from 320 then
     new.status_changes := null;
   end if;
   if old.status_code in (500, 540) and new.status_code = 300 and v_lacks <> '' then
     raise exception '300 needs summary, tags, thumbnail_url: article % at % lacks %', new.id,
       old.status_code, v_lacks
-      using errcode = 'MR005', hint = 'Begin it earlier: write 110, or the code of the step that makes what it lacks.';
+      using errcode = 'MR005',
+        hint = 'Begin it earlier: write 110, or the code of the step that makes what it lacks.';
   elsif old.status_code >= 500 and new.status_code < 500 then
     new.entry_type := 'retry';
     new.no_duplicate := new.no_duplicate or old.status_code = 520;

@@ -298,16 +298,21 @@ declare
   v_key text := v_definition #>> '{entity,key}';
   v_pipeline_id int;
   v_version_id int;
+  v_changed jsonb;
 begin
   perform millrace.check_table(v_table);
   perform millrace.lock_limiters(v_name);
   -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the
-  -- runs that those begin. Without a projection, who begins a run has only locked its row.
+  -- runs that those begin. Without a projection, who begins a run has only locked its row; and
+  -- where rows are shown anew, nobody may hold one.
   execute format('lock table %s in %s mode', v_table, case
     when v_definition #>> '{entity,projection}' = 'none' or v_definition ? 'replaces'
+      or exists (select from millrace.changed_values(v_definition))
       then 'exclusive'
     else 'share row exclusive'
   end);
+  v_changed := (
+    select jsonb_object_agg(c.was, c.now) from millrace.changed_values(v_definition) c);
   perform millrace.check_moved(v_name, v_table, v_key);
   perform millrace.check_parents(v_name, v_table, v_key);
   perform millrace.check_replaced(v_name, v_table, v_key);
@@ -326,6 +331,7 @@ begin
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
+  perform millrace.show_changed(v_pipeline_id, v_changed);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
   select f.id

@@ -475,6 +475,16 @@ begin
   set (name, description, category, is_terminal, sort_order, retired) = (excluded.name,
     excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order, false);
   if p_status ? 'lookup' then
+    -- A name may be unique: one that another value has from now on makes way.
+    execute format($q$
+      update %1$s t
+      set name = format('%%s (%%s)', t.name, t.code)
+      from millrace.status_values v
+      where v.pipeline_id = $1
+        and not v.retired
+        and v.name = t.name
+        and v.value <> t.code::text$q$, to_regclass(p_status ->> 'lookup'))
+    using p_pipeline_id;
     execute format($q$
       insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
       select v.value::%2$s, v.name, v.description, v.category, v.is_terminal, v.sort_order

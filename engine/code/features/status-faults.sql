@@ -1,7 +1,34 @@
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
+-- Finds rows whose status is not their run's state, among those that show one of these values
+-- (null: all). A claim is not shown while somebody holds the row, and a retry that fell due is
+-- shown by the next sweep; a question's steps are a person's.
+create or replace function millrace.rows_shown_wrong(
+  p_pipeline millrace.pipelines, p_values text[]
+) returns table (id text, shown text, value text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return query execute format($q$
+    select s.id, e.%3$I::text, s.value
+    from millrace.status_states($1, array(
+      select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))) s
+    join %1$s e on e.%2$I = s.id::%4$s
+    left join millrace.stages t on t.id = s.stage_id
+    where e.%3$I::text is distinct from s.value
+      and not (s.phase in ('queued', 'started', 'asked')
+        and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
+        and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
+    p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
+    millrace.key_type(p_pipeline))
+  using p_pipeline.id, p_values;
+end
+$$;
+
+-- Finds rows that do not show where their run stands, and histories that say something else.
 create or replace function millrace.status_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
@@ -19,23 +46,14 @@ begin
     where p.projection = 'status'
     order by p.id
   loop
-    return query execute format($q$
+    return query
       select 'a row shows where its run stands', (
           select max(o.id)
           from millrace.runs o
-          where o.pipeline_id = $1 and o.entity_id = s.id),
-        null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
-          e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
-      join %1$s e on e.%2$I = s.id::%4$s
-      left join millrace.stages t on t.id = s.stage_id
-      where e.%3$I::text is distinct from s.value
-        and not (s.phase in ('queued', 'started', 'asked')
-          and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
-          and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
-      millrace.key_type(v_pipeline))
-    using v_pipeline.id;
+          where o.pipeline_id = v_pipeline.id and o.entity_id = w.id),
+        null::bigint, format('row %s of %s shows %s, but its run is at %s',
+          w.id, v_pipeline.entity_table, coalesce(w.shown, 'nothing'), w.value)
+      from millrace.rows_shown_wrong(v_pipeline, null) w;
     if v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;

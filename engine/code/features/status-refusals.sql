@@ -11,7 +11,7 @@ as $$
   end
 $$;
 
--- Says of a value that a person writes while a question is open from which values it may be written.
+-- Says of a value that a person writes while a question is open from which ones it may be written.
 create or replace function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp

@@ -1,0 +1,167 @@
+-- The projection `status`: values that a definition changes
+--
+-- What a stage shows is a setting of today, so define() also changes the rows: where a value became
+-- another at all its places, by that alone; where at some, or where a failure has a value of its
+-- own now, by where the run stands. define() holds the table so that nobody holds a row of it.
+
+-- Lists what a definition shows, and where.
+create or replace function millrace.shown_places(p_status jsonb, p_stages jsonb)
+returns table (place text, value text)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(' ', s ->> 'name', k.place), k.value
+  from jsonb_array_elements(p_stages) s
+  cross join lateral (
+    select o.key, o.value
+    from jsonb_each_text(s -> 'shows') o
+    where o.key in ('queued', 'backoff', 'started', 'completed', 'asked')
+    union all
+    select 'failed ' || f.key, f.value
+    from jsonb_each_text(s #> '{shows,failed}') f
+    union all
+    select 'step ' || v.place, v.value
+    from jsonb_array_elements_text(s #> '{shows,steps}') with ordinality v(value, place)
+    union all
+    select 'answer ' || (a.value ->> 'decision'), a.key
+    from jsonb_each(s #> '{shows,answers}') a) k(place, value)
+  union all
+  select 'failed', p_status ->> 'failed'
+  union all
+  select 'ends ' || e.key, e.value
+  from jsonb_each_text(p_status -> 'ends') e
+  union all
+  select concat_ws(' ', 'layer', l.key, k.key), k.value
+  from jsonb_each(p_status -> 'layers') l
+  cross join lateral jsonb_each_text(l.value) k
+  where k.key in ('enter', 'leave')
+$$;
+
+-- Lists the values that a definition changes, with what its places show from now on; null among it
+-- where that depends on the run. Stages that are new, or dropped, change no row.
+create or replace function millrace.changed_values(p_definition jsonb)
+returns table (was text, now text[])
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with old as materialized (
+    select p.status, jsonb_agg(jsonb_build_object('name', s.name, 'shows', s.shows)) as stages
+    from millrace.pipelines p
+    join millrace.stages s on s.pipeline_id = p.id
+    where p.name = p_definition ->> 'pipeline'
+      and p.status ->> 'column' = p_definition #>> '{entity,status,column}'
+    group by p.id
+  ), before as materialized (
+    select b.*
+    from old o
+    cross join lateral millrace.shown_places(o.status, o.stages) b
+  ), after as materialized (
+    select a.*
+    from old o
+    cross join lateral millrace.shown_places(
+      p_definition #> '{entity,status}', p_definition -> 'stages') a
+  ), change as (
+    select b.value as was, a.value as now
+    from before b
+    left join after a on a.place = b.place
+    where a.place is not null
+      or millrace.graph_of(p_definition) ? split_part(b.place, ' ', 1)
+    union all
+    -- A value for a failure, or for the time until a retry, that had none.
+    select v.value, null
+    from after a
+    join before v on v.place in ('failed', split_part(a.place, ' ', 1) || ' queued')
+    where split_part(a.place, ' ', 2) in ('failed', 'backoff')
+      and not exists (select from before b where b.place = a.place)
+  )
+  select c.was, array_agg(distinct c.now)
+  from change c
+  group by c.was
+  having bool_or(c.now is distinct from c.was)
+$$;
+
+-- Writes the values of rows anew that are other ones now, whichever run they have, if any.
+create or replace function millrace.rename_values(
+  p_pipeline millrace.pipelines, p_was text[], p_now text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_type text := millrace.status_type(p_pipeline);
+  v_said text;
+begin
+  insert into millrace.version_moves
+    (version_id, from_value, to_value, by, means, retired)
+  select p_pipeline.current_version_id, m.was, m.now, 'engine', 'rename', true
+  from unnest(p_was, p_now) m(was, now)
+  on conflict do nothing;
+  update millrace.runs r
+  set began_from = m.now
+  from unnest(p_was, p_now) m(was, now)
+  where r.pipeline_id = p_pipeline.id and r.began_from = m.was;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+  execute format($q$
+    with renamed as (
+      update %1$s e set %2$I = m.now::%3$s%4$s
+      from (
+        select o.%5$I as key, m.was, m.now%6$s
+        from %1$s o
+        join unnest($1, $2) m(was, now) on o.%2$I::text = m.was) m
+      where e.%5$I = m.key
+      returning m.*)
+    %7$s$q$,
+    p_pipeline.entity_table, p_pipeline.status ->> 'column', v_type,
+    case when v_history is null then '' else format(', %I = $3', v_history ->> 'since') end,
+    p_pipeline.entity_key,
+    case when v_history is null then '' else format(', o.%I as began', v_history ->> 'since') end,
+    case when v_history is null then 'select count(*) from renamed' else format($q$
+    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, duration_ms)
+    select r.key, r.was::%3$s, r.now::%3$s, $3, 'system:auto',
+      greatest(0, extract(epoch from $3 - r.began) * 1000)::bigint
+    from renamed r
+    order by r.key$q$,
+      to_regclass(v_history ->> 'table'), v_history ->> 'key', v_type) end)
+  using p_was, p_now, millrace.now();
+  v_said := set_config('millrace.projecting', v_outer, true);
+end
+$$;
+
+-- Shows anew what stands at values that the definition has changed, by value as changed_values()
+-- says.
+create or replace function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_renamed record;
+  v_ids text[];
+begin
+  if p_changed is null then
+    return;
+  end if;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  select array_agg(c.key) as was, array_agg(c.value ->> 0) as now
+  into v_renamed
+  from jsonb_each(p_changed) c
+  where jsonb_array_length(c.value) = 1 and c.value ->> 0 is not null;
+  if v_renamed.was is not null then
+    perform millrace.rename_values(v_pipeline, v_renamed.was, v_renamed.now);
+  end if;
+  for v_ids in
+    select array_agg(w.id)
+    from (
+      select f.id, row_number() over (order by f.id) / 1000 as portion
+      from millrace.rows_shown_wrong(v_pipeline, array(
+        select k
+        from jsonb_object_keys(p_changed) k
+        where k <> all (coalesce(v_renamed.was, '{}')))) f) w
+    group by w.portion
+  loop
+    perform millrace.show_status(p_pipeline_id, v_ids);
+  end loop;
+end
+$$;
