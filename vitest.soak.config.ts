@@ -4,7 +4,8 @@ import { common, globalSetup } from './vitest.config.ts';
 const isChaos = process.argv.includes('chaos');
 
 // `npm run soak`: the random hunts at a length that would hold up CI. SOAK_STEPS, SOAK_GRAPHS (random graphs, one session
-// each) and SOAK_SESSION_GRAPHS (random graphs, several sessions each) and SOAK_UPGRADES set it further.
+// each), SOAK_SESSION_GRAPHS (random graphs, several sessions each), SOAK_CHAINS (random chains in one status column) and
+// SOAK_UPGRADES set it further.
 const hunts = {
   globalSetup,
   include: [
@@ -12,6 +13,7 @@ const hunts = {
     'tests/engine/decisions-at-random.test.ts',
     'tests/engine/limits-random.test.ts',
     'tests/engine/random-*.test.ts',
+    'tests/engine/status-random.test.ts',
     'tests/**/{model-schemas,split-text,tokens}.test.ts',
   ],
   testTimeout: 600_000,
@@ -21,6 +23,7 @@ const hunts = {
     SOAK_STEPS: process.env.SOAK_STEPS ?? '1000',
     SOAK_GRAPHS: process.env.SOAK_GRAPHS ?? '3000',
     SOAK_SESSION_GRAPHS: process.env.SOAK_SESSION_GRAPHS ?? '300',
+    SOAK_CHAINS: process.env.SOAK_CHAINS ?? '200',
     SOAK_UPGRADES: process.env.SOAK_UPGRADES ?? '100',
   },
 };

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { historyOf, makeNotes, valuesOf } from '../support/status.ts';
+import { historyOf, makeLinks, makeNotes, valuesOf } from '../support/status.ts';
 import { finish, runStage } from '../support/worker.ts';
 
 /** Notes that had a status of their own, and what their old values mean; approved ones with a title are published. */
@@ -125,6 +125,20 @@ test('each row gets its value and a first history that says what it was; work in
   const [published] = await runStage(engine, 'publish', 'notes');
   expect(published?.entity_id).toBe(ids[3]);
   expect(await valuesOf(engine, ids[3] as string)).toEqual([330, 400]);
+});
+
+test('rows of which no history is kept are adopted as well', async ({ engine }) => {
+  await makeLinks(engine);
+  await engine.sql.query(`
+    alter table public.link add column was text;
+    create function public.link_status(p_was text) returns text language sql as $$ select case p_was when 'found' then 'new' end $$;
+    insert into public.link (was) values ('found'), ('found')`);
+  const statement = `select * from millrace.adopt('links', 'was', 'public.link_status', p_dry_run => false)`;
+  expect(await engine.rows(statement)).toMatchObject([
+    { old_value: 'found', rows: '2', lands: 'new', begins: 'classify' },
+  ]);
+  expect(await engine.rows(statement)).toEqual([]);
+  expect(await runStage(engine, 'classify', 'links')).toHaveLength(2);
 });
 
 test('it goes on from portion to portion; one that is lost is done again', async ({ engine }) => {

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 import type { Graph } from './random-graphs.ts';
+import { oldValues } from './random-history.ts';
 
 interface Draft {
   kind: 'function' | 'external' | 'manual';
@@ -17,8 +18,8 @@ interface Draft {
 }
 
 export interface Chain {
-  graph: Graph;
-  status: Row;
+  /** Its first definition, and others in which the stages of a layer change places. */
+  graph: Graph & { definitions: Row[] };
 }
 
 const draft = fc.record<Draft>({
@@ -58,16 +59,17 @@ function shows(base: number, { kind, backoff, alike, ownFailure }: Draft): Row {
   return { ...values, completed: base + 2, ...(backoff ? { backoff: base + 3 } : {}), failed };
 }
 
-function stage(made: Draft, place: number): StageDefinition {
-  const base = 100 * (place + 1);
-  const needs = place === 0 ? [] : [`f${place - 1}`];
+/** The stage of a draft, behind another one. */
+function stage(made: Draft, draft: number, before: number | undefined): StageDefinition {
+  const base = 100 * (draft + 1);
+  const needs = before === undefined ? [] : [`f${before}`];
   // Somebody must begin: the first stage does by itself. What a person begins has no conditions of its own.
-  const beginning = place === 0 && made.beginning.on_demand ? {} : made.beginning;
+  const beginning = before === undefined && made.beginning.on_demand ? {} : made.beginning;
   const when = made.when === 0 && !beginning.on_demand ? { when: '$.entity.label == "yes"' } : {};
   const external = { completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 } };
   const worked = { max_workers: 50, retry: made.retry };
   return {
-    name: `f${place}`,
+    name: `f${draft}`,
     kind: made.kind,
     needs,
     on_failure: made.onFailure,
@@ -81,26 +83,40 @@ function stage(made: Draft, place: number): StageDefinition {
 }
 
 /** Every value that a chain may show, with names, under one category. */
-function valuesOf(stages: StageDefinition[]): Row {
-  const bases = stages.flatMap((_, place) => [0, 1, 2, 3, 9].map((value) => 100 * (place + 1) + value));
+function valuesOf(drafts: Draft[]): Row {
+  const bases = drafts.flatMap((_, place) => [0, 1, 2, 3, 9].map((value) => 100 * (place + 1) + value));
   return { all: Object.fromEntries([...bases, 10, 19, 20, 29, 5, 6].map((code) => [code, [`v${code}`, 'A value']])) };
+}
+
+/** The numbers in one of their orders. */
+function shuffled(numbers: number[], roll: number): number[] {
+  const left = [...numbers];
+  return numbers.map((_, place) => left.splice(Math.floor(roll / 7 ** place) % left.length, 1)[0] as number);
 }
 
 /** Chains of one to five stages, in two layers where they have more than one. */
 export const chains: fc.Arbitrary<Chain> = fc
-  .record({ drafts: fc.array(draft, { minLength: 1, maxLength: 5 }), split: fc.nat(5), history: fc.boolean() })
-  .map(({ drafts, split, history }) => {
-    const flow = drafts.map(stage);
-    const names = flow.map(({ name }) => name);
-    const cut = split % names.length;
-    const layers = {
-      ...(cut > 0 ? { first: { stages: names.slice(0, cut), enter: 10, leave: 19 } } : {}),
-      second: { stages: names.slice(cut), enter: 20, leave: 29 },
-    };
+  .record({
+    drafts: fc.array(draft, { minLength: 1, maxLength: 5 }),
+    split: fc.nat(5),
+    history: fc.boolean(),
+    rolls: fc.array(fc.nat(20_000), { minLength: 1, maxLength: 2 }),
+  })
+  .map(({ drafts, split, history, rolls }) => {
+    const cut = split % drafts.length;
+    const layers = [drafts.slice(0, cut), drafts.slice(cut)].map((part, second) =>
+      part.map((_, place) => second * cut + place),
+    );
+    const orders = [0, ...rolls].map((roll) => layers.flatMap((numbers) => shuffled(numbers, roll)));
+    const flows = orders.map((order) => order.map((n, place) => stage(drafts[n] as Draft, n, order[place - 1])));
+    const [first = [], second = []] = layers.map((numbers) => numbers.map((n) => `f${n}`));
     const status = {
       column: 'code',
-      values: valuesOf(flow),
-      layers,
+      values: valuesOf(drafts),
+      layers: {
+        ...(cut > 0 ? { first: { stages: first, enter: 10, leave: 19 } } : {}),
+        second: { stages: second, enter: 20, leave: 29 },
+      },
       failed: 5,
       ends: { refused: 6 },
       lookup: 'public.codes',
@@ -109,24 +125,33 @@ export const chains: fc.Arbitrary<Chain> = fc
       retry_at: 'due_at',
       error: 'fault',
     };
-    return { graph: { projection: 'status', flow, parts: [], sub: [], old: [] }, status };
+    const entity = { table: 'public.items', key: 'id', projection: 'status', due: 'check_at', status };
+    const definitions = flows.map((stages) => ({ pipeline: 'flow', entity, stages }));
+    return { graph: { projection: 'status', flow: flows[0] ?? [], parts: [], sub: [], old: [], definitions } };
   });
+
+/** What old statuses mean: both gates, work in progress, a stage that is ready, one that is done, a failure. */
+const meanings = [10, 20, 101, 100, 102, 5];
 
 const tables = `
   create table public.codes (code smallint primary key, name text, description text, category text, is_terminal boolean, sort_order int);
   create table public.items (id bigint generated by default as identity primary key, label text, metadata jsonb,
-    code smallint, code_at timestamptz, tries int not null default 0, due_at timestamptz, fault text);
+    code smallint, code_at timestamptz, tries int not null default 0, due_at timestamptz, fault text, check_at timestamptz, was text);
+  create index on public.items (check_at, id);
   create table public.parts (id bigint primary key, label text);
   create table public.code_history (id bigint generated always as identity primary key,
     item bigint not null references public.items on delete cascade, from_status smallint references public.codes,
     to_status smallint not null references public.codes, changed_at timestamptz not null, changed_by text not null,
     changes jsonb, duration_ms bigint);
   create index on public.code_history (item, id);
-  insert into public.items (label) values ('yes'), ('no'), ('yes');`;
+  create function public.meant(p_old text) returns smallint language sql as $$
+    select case p_old ${oldValues.map((value, place) => `when '${value}' then ${meanings[place]}`).join(' ')} end $$;
+  insert into public.items (label, was) values ('yes', null), ('no', null), ('yes', 'new'), ('no', 'at_work'), ('yes', 'done');`;
 
-/** Empties the engine and defines a chain over a fresh table of three items. */
-export async function defineChain(engine: Engine, { graph, status }: Chain): Promise<void> {
+/** Empties the engine and defines a chain over a fresh table of five items, three of which had a status before. */
+export async function defineChain(engine: Engine, { graph }: Chain): Promise<void> {
   await engine.sql.query(`
+    drop function if exists public.meant;
     drop table if exists public.code_history, public.items, public.parts, public.codes;
     delete from millrace.pipelines;
     update public.test_clock set at = '2026-11-02 09:00:00+00'`);
@@ -137,9 +162,5 @@ export async function defineChain(engine: Engine, { graph, status }: Chain): Pro
     [[...kept, 'releases']],
   );
   await engine.sql.query(`truncate ${own.map(({ name }) => name).join(', ')} restart identity; ${tables}`);
-  await engine.define({
-    pipeline: 'flow',
-    entity: { table: 'public.items', key: 'id', projection: 'status', status },
-    stages: graph.flow,
-  });
+  await engine.define(graph.definitions[0]);
 }

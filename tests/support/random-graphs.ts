@@ -10,6 +10,8 @@ export interface Graph {
   sub: StageDefinition[];
   /** The pipeline that `flow` replaces; empty where it replaces none. */
   old: StageDefinition[];
+  /** Definitions that `flow` is given in turn, where it has several. */
+  definitions?: Row[];
 }
 
 const external = { kind: 'external', completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 } };

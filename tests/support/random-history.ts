@@ -43,14 +43,20 @@ const weights = {
   hold: 2,
   let_go: 2,
 };
-type What = keyof typeof weights;
 
-/** Histories of up to `maxLength` steps. */
-export const histories = (maxLength: number, minLength = 0): fc.Arbitrary<Step[]> =>
+/** What happens besides to rows that show their status in one column, and were there before. */
+const ofRows = { adopt: 6, begin: 4, due: 4, old_value: 3, insert: 3, redefine: 4 };
+type What = keyof typeof weights | keyof typeof ofRows;
+
+/** Histories of up to `maxLength` steps; with `rows` also of what happens to rows that were there before. */
+export const histories = (maxLength: number, minLength = 0, rows = false): fc.Arbitrary<Step[]> =>
   fc.array(
     fc.record({
       what: fc.oneof(
-        ...Object.entries(weights).map(([what, weight]) => ({ weight, arbitrary: fc.constant(what as What) })),
+        ...Object.entries({ ...weights, ...(rows ? ofRows : {}) }).map(([what, weight]) => ({
+          weight,
+          arbitrary: fc.constant(what as What),
+        })),
       ),
       roll: fc.nat(999_999),
     }),
@@ -183,9 +189,45 @@ export class Player {
         return this.#turn();
       case 'let_go':
         return this.#holder.query('commit');
+      case 'adopt':
+      case 'begin':
+      case 'redefine':
+        return this.#ofPipeline(what);
+      case 'due':
+      case 'old_value':
+      case 'insert':
+        return this.#ofRow(what);
       default:
         return this.#decree(what);
     }
+  }
+
+  /** Somebody adopts a portion, begins rows that wait at a gate, or gives the pipeline another definition. */
+  async #ofPipeline(what: 'adopt' | 'begin' | 'redefine'): Promise<unknown> {
+    const values: Record<typeof what, () => unknown[]> = {
+      adopt: () => [this.#draw(4) === 0, 1 + this.#draw(2)],
+      begin: () => [this.#pick(['10', '20']), 1 + this.#draw(3)],
+      redefine: () => [JSON.stringify(this.#pick(this.#graph.definitions ?? []))],
+    };
+    const calls = {
+      adopt: `* from millrace.adopt('flow', 'was', 'public.meant', p_dry_run => $1, p_portion => $2)`,
+      begin: `millrace.begin('flow', $1, $2)`,
+      redefine: 'millrace.define($1)',
+    };
+    return this.#owner.query(`select ${calls[what]}`, values[what]());
+  }
+
+  /** Somebody says when a row is due, writes its old status, or inserts one. */
+  async #ofRow(what: 'due' | 'old_value' | 'insert'): Promise<unknown> {
+    const was = this.#pick([...oldValues, null]);
+    if (what === 'insert')
+      return this.#owner.query('insert into public.items (label, was) values ($1, $2)', ['no', was]);
+    const value = what === 'due' ? `millrace.now() + ${this.#pick([-1, 0, 70])} * interval '1 second'` : '$2';
+    return this.#owner.query(
+      `update public.items set ${what === 'due' ? 'check_at' : 'was'} = ${value}
+       where id = (select id from public.items order by id offset $1 limit 1)`,
+      what === 'due' ? [this.#draw(6)] : [this.#draw(6), was],
+    );
   }
 
   async #tallied(): Promise<unknown> {
@@ -371,5 +413,7 @@ export class Player {
   }
 }
 
+/** What old statuses may be; public.meant() says what they mean. */
+export const oldValues = ['new', 'next', 'at_work', 'ready', 'done', 'broken'];
 const metadata = ['{"org": "a"}', '{"org": {"a": 1}}', '[]', '"a"', 'null', null];
 const hosts = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];

@@ -113,8 +113,8 @@ begin
     'update %1$s e set %2$I = t.value::%3$s%4$s '
     'from unnest($1, $2) t(key, value) where e.%5$I = t.key::%6$s',
     p_pipeline.entity_table, p_pipeline.status ->> 'column', millrace.status_type(p_pipeline),
-    coalesce(format(', %I = $3', v_history ->> 'since'), ''), p_pipeline.entity_key,
-    millrace.key_type(p_pipeline))
+    case when v_history is not null then format(', %I = $3', v_history ->> 'since') else '' end,
+    p_pipeline.entity_key, millrace.key_type(p_pipeline))
   using p_keys, p_lands, millrace.now();
   v_said := set_config('millrace.projecting', v_outer, true);
   if v_history is not null then

@@ -42,6 +42,32 @@ as $$
   end
 $$;
 
+-- Says what a run shows in which no stage was done, and which stages may have been the last that it
+-- was at.
+create or replace function millrace.nothing_done(p_version_id int)
+returns table (value text, before int[])
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), last as (
+    select s.*
+    from stage s
+    order by s.demanded, s.place desc
+    limit 1
+  )
+  select coalesce(l.shows ->> 'completed', l.ready), array(
+    select s.id
+    from stage s
+    where s.place < l.place
+      and not exists (
+        select
+        from stage b
+        where b.place > s.place and b.place <= l.place and not b.may_skip))
+  from last l
+$$;
+
 -- Lists the moves within one stage: it is claimed, tried again, done, or fails.
 create or replace function millrace.moves_within(p_version_id int)
 returns table (from_value text, to_value text, means text)
@@ -129,6 +155,13 @@ as $$
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
     where i.may_fail
+    union all
+    -- A run in which nothing was done.
+    select null, w, null, n.value, 'queued', null
+    from stage i
+    join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    where i.may_fail
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
@@ -168,6 +201,11 @@ as $$
   from stage s
   join millrace.versions v on v.id = p_version_id
   join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  union
+  select w, n.value, 'skip'
+  from stage s
+  join millrace.nothing_done(p_version_id) n on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
   union
   select k.value, d, 'skip'

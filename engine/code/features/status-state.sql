@@ -124,7 +124,8 @@ end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
--- figures beside it. A run in which every stage was skipped shows its last one as completed.
+-- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
+-- for as completed.
 create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -142,12 +143,8 @@ begin
         when 'discarded' then d.began_from
         when 'completed' then coalesce(
           millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
-          select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
-          from millrace.version_stages vs
-          join millrace.stages s on s.id = vs.stage_id
-          where vs.version_id = d.version_id
-          order by vs.position desc
-          limit 1))
+          select n.value
+          from millrace.nothing_done(d.version_id) n))
         when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         else d.shows ->> d.phase
