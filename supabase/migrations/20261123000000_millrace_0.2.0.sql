@@ -8919,11 +8919,8 @@ declare
   v_adoption millrace.adoptions;
   v_faulty record;
 begin
-  -- One at a time, also the first.
-  perform
-  from millrace.pipelines p
-  where p.id = p_pipeline.id
-  for no key update;
+  -- One at a time, also the first. Not by the pipeline's row: define() holds the table before it.
+  lock table millrace.adoptions in share row exclusive mode;
   select a.* into v_adoption
   from millrace.adoptions a
   where a.pipeline_id = p_pipeline.id;
@@ -18188,12 +18185,9 @@ declare
   v_since text := p_pipeline.status #>> '{history,since}';
   v_name text := p_pipeline.name || '__since';
 begin
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
-    p_pipeline.entity_table);
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
-    p_pipeline.entity_table);
   if v_since is null then
-    execute format('drop function if exists millrace.%I()', v_name);
+    -- With its triggers, if it is there: to look for a trigger locks out whoever reads the table.
+    execute format('drop function if exists millrace.%I() cascade', v_name);
     return;
   end if;
   execute format($f$
@@ -18849,7 +18843,7 @@ as $$
   select coalesce(l.shows ->> 'completed', l.ready), array(
     select s.id
     from stage s
-    where s.place < l.place
+    where s.place <= l.place
       and not exists (
         select
         from stage b
