@@ -13,11 +13,8 @@ declare
   v_adoption millrace.adoptions;
   v_faulty record;
 begin
-  -- One at a time, also the first.
-  perform
-  from millrace.pipelines p
-  where p.id = p_pipeline.id
-  for no key update;
+  -- One at a time, also the first. Not by the pipeline's row: define() holds the table before it.
+  lock table millrace.adoptions in share row exclusive mode;
   select a.* into v_adoption
   from millrace.adoptions a
   where a.pipeline_id = p_pipeline.id;

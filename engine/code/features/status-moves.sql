@@ -60,7 +60,7 @@ as $$
   select coalesce(l.shows ->> 'completed', l.ready), array(
     select s.id
     from stage s
-    where s.place < l.place
+    where s.place <= l.place
       and not exists (
         select
         from stage b

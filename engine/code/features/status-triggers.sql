@@ -15,12 +15,9 @@ declare
   v_since text := p_pipeline.status #>> '{history,since}';
   v_name text := p_pipeline.name || '__since';
 begin
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
-    p_pipeline.entity_table);
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
-    p_pipeline.entity_table);
   if v_since is null then
-    execute format('drop function if exists millrace.%I()', v_name);
+    -- With its triggers, if it is there: to look for a trigger locks out whoever reads the table.
+    execute format('drop function if exists millrace.%I() cascade', v_name);
     return;
   end if;
   execute format($f$
