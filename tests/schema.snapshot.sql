@@ -891,6 +891,25 @@ table public.chunk_draft row level security
   CREATE INDEX chunk_draft_by_document ON public.chunk_draft USING btree (document_id)
   CREATE UNIQUE INDEX chunk_draft_pkey ON public.chunk_draft USING btree (attempt_id, document_id, id)
   grant delete, insert, select, update to service_role
+table public.companies row level security
+  column created_at timestamp with time zone not null default now()
+  column id bigint not null generated always as identity
+  column linkedin_url text
+  column name text not null
+  column name_key text not null generated as company_key(name)
+  column sector text
+  column size text
+  column updated_at timestamp with time zone not null default now()
+  column website text
+  constraint companies_name_key UNIQUE (name_key)
+  constraint companies_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX companies_name_key ON public.companies USING btree (name_key)
+  CREATE UNIQUE INDEX companies_pkey ON public.companies USING btree (id)
+  grant delete, insert, select, update to service_role
+sequence public.companies_id_seq
+  grant update to anon
+  grant update to authenticated
+  grant update to service_role
 table public.document with (fillfactor=50) row level security
   column chunking_completed_at timestamp with time zone
   column chunking_error text
@@ -1043,6 +1062,30 @@ END)))
   grant insert, update (thumbnail_url) to authenticated
   grant insert, update (title) to authenticated
   grant update (duplicate_of) to authenticated
+table public.jobs row level security
+  column application_url text
+  column company_id bigint
+  column created_at timestamp with time zone not null default now()
+  column id bigint not null generated always as identity
+  column jd text
+  column link_id bigint
+  column location text
+  column salary text
+  column title text not null
+  column updated_at timestamp with time zone not null default now()
+  column valid_through timestamp with time zone
+  constraint jobs_company_fkey FOREIGN KEY (company_id) REFERENCES companies(id)
+  constraint jobs_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE SET NULL
+  constraint jobs_link_key UNIQUE (link_id)
+  constraint jobs_pkey PRIMARY KEY (id)
+  CREATE INDEX jobs_by_company ON public.jobs USING btree (company_id)
+  CREATE UNIQUE INDEX jobs_link_key ON public.jobs USING btree (link_id)
+  CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
+  grant delete, insert, select, update to service_role
+sequence public.jobs_id_seq
+  grant update to anon
+  grant update to authenticated
+  grant update to service_role
 table public.kg_edge row level security
   column chunk_id uuid not null
   column fact text not null
@@ -1184,6 +1227,113 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
+table public.link_sources row level security
+  column address text not null
+  column column_name text
+  column created_at timestamp with time zone not null default now()
+  column cursor jsonb
+  column enabled boolean not null default true
+  column every interval not null default '04:00:00'::interval
+  column found integer not null default 0
+  column id uuid not null default gen_random_uuid()
+  column kind text not null
+  column last_error text
+  column last_polled_at timestamp with time zone
+  column next_poll_at timestamp with time zone
+  constraint link_sources_address_key UNIQUE NULLS NOT DISTINCT (address, column_name)
+  constraint link_sources_address_length CHECK (((octet_length(address) >= 1) AND (octet_length(address) <= 2048)))
+  constraint link_sources_column_length CHECK (((octet_length(column_name) >= 1) AND (octet_length(column_name) <= 500)))
+  constraint link_sources_every_bounds CHECK (((every >= '00:01:00'::interval) AND (every <= '31 days'::interval)))
+  constraint link_sources_kind_known CHECK ((kind = ANY (ARRAY['sheet'::text, 'notion'::text])))
+  constraint link_sources_pkey PRIMARY KEY (id)
+  CREATE INDEX link_sources_by_next_poll ON public.link_sources USING btree (next_poll_at, id) WHERE (next_poll_at IS NOT NULL)
+  CREATE UNIQUE INDEX link_sources_address_key ON public.link_sources USING btree (address, column_name) NULLS NOT DISTINCT
+  CREATE UNIQUE INDEX link_sources_pkey ON public.link_sources USING btree (id)
+  CREATE TRIGGER link_sources_prepare BEFORE INSERT OR UPDATE OF kind, address, column_name, enabled, next_poll_at ON public.link_sources FOR EACH ROW EXECUTE FUNCTION prepare_link_source()
+  CREATE TRIGGER millrace_link_sources_deleted AFTER DELETE ON public.link_sources REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.link_sources__deleted()
+  CREATE TRIGGER millrace_link_sources_key BEFORE UPDATE OF id ON public.link_sources FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.link_sources__key()
+  CREATE TRIGGER millrace_link_sources_truncated AFTER TRUNCATE ON public.link_sources FOR EACH STATEMENT EXECUTE FUNCTION millrace.link_sources__deleted()
+  grant delete, insert, select, update to service_role
+table public.linkedin_jobs_raw row level security
+  column fetched_at timestamp with time zone not null
+  column fingerprint_hash text
+  column http_status smallint not null
+  column link_id bigint not null
+  column notes jsonb not null default '{}'::jsonb
+  column raw_html bytea
+  column raw_json jsonb
+  constraint linkedin_jobs_raw_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint linkedin_jobs_raw_pkey PRIMARY KEY (link_id)
+  CREATE UNIQUE INDEX linkedin_jobs_raw_pkey ON public.linkedin_jobs_raw USING btree (link_id)
+  grant delete, insert, select, update to service_role
+table public.linkedin_jobs_stage row level security
+  column company text
+  column description text
+  column extras jsonb not null default '{}'::jsonb
+  column link_id bigint not null
+  column location text
+  column processed_at timestamp with time zone not null
+  column salary text
+  column title text
+  constraint linkedin_jobs_stage_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint linkedin_jobs_stage_pkey PRIMARY KEY (link_id)
+  CREATE UNIQUE INDEX linkedin_jobs_stage_pkey ON public.linkedin_jobs_stage USING btree (link_id)
+  grant delete, insert, select, update to service_role
+table public.linkedin_links row level security
+  column attempt_count integer not null default 0
+  column canonical_url text not null generated as canonical_url(raw_url)
+  column classification text
+  column classified_by text
+  column created_at timestamp with time zone not null default now()
+  column finished_at timestamp with time zone
+  column id bigint not null generated always as identity
+  column last_error text
+  column next_attempt_at timestamp with time zone
+  column raw_url text not null
+  column source text not null default 'manual'::text
+  column source_id uuid
+  column source_place text
+  column status text not null default 'new'::text
+  column trace_id uuid not null default gen_random_uuid()
+  constraint linkedin_links_canonical_url_key UNIQUE (canonical_url)
+  constraint linkedin_links_classification_known CHECK ((classification = ANY (ARRAY['job'::text, 'post'::text, 'unknown'::text])))
+  constraint linkedin_links_classified_by_known CHECK ((classified_by = ANY (ARRAY['rule'::text, 'model'::text, 'person'::text])))
+  constraint linkedin_links_pkey PRIMARY KEY (id)
+  constraint linkedin_links_source_fkey FOREIGN KEY (source_id) REFERENCES link_sources(id) ON DELETE SET NULL
+  constraint linkedin_links_source_known CHECK ((source = ANY (ARRAY['sheet'::text, 'notion'::text, 'manual'::text])))
+  constraint linkedin_links_url_length CHECK (((octet_length(raw_url) >= 1) AND (octet_length(raw_url) <= 2048)))
+  CREATE INDEX linkedin_links_by_source ON public.linkedin_links USING btree (source_id) WHERE (source_id IS NOT NULL)
+  CREATE UNIQUE INDEX linkedin_links_canonical_url_key ON public.linkedin_links USING btree (canonical_url)
+  CREATE UNIQUE INDEX linkedin_links_pkey ON public.linkedin_links USING btree (id)
+  CREATE TRIGGER linkedin_links_classifier BEFORE INSERT OR UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
+  grant delete, insert, select, update to service_role
+sequence public.linkedin_links_id_seq
+  grant update to anon
+  grant update to authenticated
+  grant update to service_role
+table public.linkedin_posts_raw row level security
+  column fetched_at timestamp with time zone not null
+  column fingerprint_hash text
+  column http_status smallint not null
+  column link_id bigint not null
+  column notes jsonb not null default '{}'::jsonb
+  column raw_html bytea
+  column raw_json jsonb
+  constraint linkedin_posts_raw_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint linkedin_posts_raw_pkey PRIMARY KEY (link_id)
+  CREATE UNIQUE INDEX linkedin_posts_raw_pkey ON public.linkedin_posts_raw USING btree (link_id)
+  grant delete, insert, select, update to service_role
+table public.linkedin_posts_stage row level security
+  column author text
+  column extras jsonb not null default '{}'::jsonb
+  column language text
+  column link_id bigint not null
+  column processed_at timestamp with time zone not null
+  column text text
+  constraint linkedin_posts_stage_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint linkedin_posts_stage_pkey PRIMARY KEY (link_id)
+  CREATE UNIQUE INDEX linkedin_posts_stage_pkey ON public.linkedin_posts_stage USING btree (link_id)
+  grant delete, insert, select, update to service_role
 table public.millrace_decisions row level security
   column attempt_id bigint not null
   column closed_at timestamp with time zone
@@ -1476,6 +1626,7 @@ function millrace.alive_since() returns timestamp with time zone language plpgsq
 function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
 function millrace.answer_by_value(p_pipeline_id integer, p_stage_id integer, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975366b08c7ea3e91e8cb399f741982
 function millrace.answer_in_sequence(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 50455523f373d209e04164da087f3d7c
+function millrace.answered_before(p_pipeline_id integer, p_entity_id text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body 90a0f7ee36f8f319cf050829efd7e18e
 function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
 function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a1db2f72f6640029efed72471605b1b9
 function millrace.apply_outcomes(p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 12b248bb41a389c4e0f8a51107a2cddf
@@ -1505,10 +1656,10 @@ function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) return
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
 function millrace.batch_bytes(p_setting text) returns bigint language plpgsql immutable set search_path=pg_catalog, pg_temp body 22b2c09dc4617a9ba41b799b3e03a2bf
 function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b70810fc0b4373d844dc296081a6c91
-function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 128ba9491b57f8e870745ec06ffb0bd7
-function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 81c488ecd48f5e64db9c5378d506d311
-function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 376c2e28041b0b35b75e130a9d90264c
-function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e997a4eaeb7baa8703f7315293065bc
+function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body b8689d52f1b05243fcf0a39b4461b705
+function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
+function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8dc40a93af748be1d7bcb937aac7cedb
+function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2548787ba51f6f57e3ffc4da86e29454
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
@@ -1534,6 +1685,7 @@ function millrace.cancel_children(p_limit integer) returns integer language plpg
 function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e7bee26d902912b98a7eaf281aafc9d
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
 function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAULT NULL::text, p_error text DEFAULT NULL::text, p_started_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_completed_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns millrace.change language plpgsql immutable set search_path=pg_catalog, pg_temp body 4352ee366908348e092f1e4c499edfdf
+function millrace.changed_values(p_definition jsonb) returns TABLE(was text, now text[]) language sql stable set search_path=pg_catalog, pg_temp body 4d3685b3edcb710429d6d982e004417b
 function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ecabb0f8e136bdb47fbb0ec86e5c2e45
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1916b3462dd0b45bf2de123824d01d6c
@@ -1632,8 +1784,8 @@ function millrace.count_unadopted(p_pipeline millrace.pipelines, p_old_column te
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint) language plpgsql stable set search_path=pg_catalog, pg_temp body 6ab999962b1283dc338c1d6e22b25aa7
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b146381e8e672f3a01862f3dee8e131
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 5bcaa7ca45fc41b365405825c41c144f
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a4c2f7ca3b5aed17e296aba28284b13e
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 5bdd32aeaa897f8867ee935d8c6106a8
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 051c40becded623c258c443a131317ca
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
@@ -1662,6 +1814,7 @@ function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] la
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 109e86bcabc23f0dfac847950eaef9b0
 function millrace.done_before(p_run_id bigint, p_version_id integer, p_place integer, OUT done_id integer, OUT via text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 4989a3a4cf57da9dda8b2190e939c046
+function millrace.done_until(p_pipeline_id integer, p_stage_id integer, p_was text) returns integer language sql stable set search_path=pg_catalog, pg_temp body b7aa6272745f83d07674812ead88674d
 function millrace.done_value(p_shows jsonb, p_output jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eaca1563bdd6bc1664dca30f44a013ef
 function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
 function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b10b84d8ee02f8492ddf732f0189b86a
@@ -1751,7 +1904,7 @@ function millrace.items_of(p_items json) returns jsonb language plpgsql volatile
 function millrace.job_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body d634111dcb26af366a17d9d88ecadb5f
 function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ffedb9d4aabffbccfa88f819206a23bc
 function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a239d4169f2317dd11ee7b93e1f8cb36
-function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 1b216935dc35c46366d2952fdb9a97fd
+function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
 function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
@@ -1776,20 +1929,27 @@ function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsq
 function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
+function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 2840a0c7c65e4664696ff3230232b3ec
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
+function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b5174122bb365f726412a5137e5ba39d
+function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
+function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
+function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
 function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32223d821d53623272b33a25d50bf314
-function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a512a31fabf445d29f118f74e85bc7a
+function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d936e9eb899a338a7e81350dd1da91bb
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4571886f3d97b7bdad9e91bf79059310
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.lock_waiting(p_pipeline millrace.pipelines, p_value text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 09ddd8a709957734ce3cab145902f6e3
+function millrace.mark_drawn(p_version_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 5189f9da314afc3b296e197c68a74505
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da2c3dd6914ea9e66982ba50dcc120
 function millrace.may_scale_out(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20923fa77561dca9ddaa8169ec302efa
@@ -1798,10 +1958,10 @@ function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, atte
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
 function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
-function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
-function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 43705e15ffdc1870a27420858da4998c
-function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body 009e38e2a3e55fe0550ac7b1c939f04b
-function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body 0bac59fd3060c9305736d5debdcc8f78
+function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body c62457b365920460eef4e5398fc3ceb4
+function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 3f8adea12f609e71f4cab4f9f8e6a917
+function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body a47494a115187c36e49661d17f9768e7
+function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afb012b93da115fe773ef38d4a6dfcf6
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
@@ -1809,7 +1969,7 @@ function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns v
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before boolean DEFAULT false) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a17931d6696ca7f6d4bacb51605f0972
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94859d27f1a49da5897fefa71512710b
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51d457e5c983d419baabcfb0962a053c
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
@@ -1820,13 +1980,15 @@ function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
+function millrace.nothing_done(p_version_id integer) returns TABLE(value text, before integer[]) language sql stable set search_path=pg_catalog, pg_temp body f8b9b72d87929a7ae35800022bb177ac
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body cc8cfbd960667cc6084fc8f8aa427063
 function millrace.old_means(p_pipeline_id integer, p_old text, p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body e397f3a078bcf861c87c45c18cecb3fc
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
-function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bdd18957137f418ab0ad80695c92f40f
+function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
+function millrace.open_moves(p_version_id integer, p_live_id integer, p_until integer, p_fresh boolean, p_was text) returns TABLE(to_value text, means text, stage_id integer, declared boolean, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 8a8e686b6c4b5af2e7fbcf63e17c2631
 function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0abe51fe8b9907e88e8ddd9714b79a
 function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 49e17667c9723d9e85a592042e7316e9
 function millrace.ordered_values(p_version_id integer, p_status jsonb) returns TABLE(value text, place bigint) language sql stable set search_path=pg_catalog, pg_temp body f9b058e1483bb969ef0fa942a0479331
@@ -1866,9 +2028,9 @@ function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsq
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9811237e6a9e314d903bb2ae236698f0
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9811237e6a9e314d903bb2ae236698f0
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
-function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
+function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
@@ -1880,16 +2042,20 @@ function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns 
 function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
 function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f70d42ee56e37f3daf355fbeba34
-function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_live_id integer, p_was text, p_now text, p_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body e5cbee936827c04028c5fb17d278e708
+function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_live_id integer, p_until integer, p_fresh boolean, p_was text, p_now text, p_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3f2aff47cdc35361129129b1f90279a1
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
 function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ed4a12c56104d01b37d5545df24b123
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2cde110fe1ce6f76c8b83aa0f0ffb775
+function millrace.refuse_start(p_pipeline_id integer, p_was text, p_value text, p_ids text[], p_why text, p_hint text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5b485ef8a597e908ca1d93870f858f5e
 function millrace.refuse_status(p_field text, p_found text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5189a16e4abdca62c07ca8ba67fa5bfd
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4b95c6c2b9b8465954210d8132ffde86
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f614fd002a1e6a7feb7a36a5741a438f
-function millrace.remedy_of_move(p_version_id integer, p_live_id integer, p_was text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body 81ac627f4eff470e44ff8e66c7ddf692
+function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 17e08b713bf9241e1fddae212d5120d7
+function millrace.remedy_of_move(p_version_id integer, p_live_id integer, p_was text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body f7453b26e263a6459d59aec283342794
+function millrace.remedy_of_waiting(p_version_id integer, p_live_id integer, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 67dde94c23a8ddc39d1aef1d2f5af79a
 function millrace.remember_begun(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69465398f3cc3417c000bf5ba5345733
+function millrace.rename_values(p_pipeline millrace.pipelines, p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1332d739e41102863816c8afd886baec
 function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5d2e7d043ec94989afa8cebc077ffe4
 function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5da79c6928ab5f17e3313823138bcce
 function millrace.repeat_answer(p_call millrace.call, p_verdicts json) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e58bfff3f1bdca7753b011eabdaef62
@@ -1914,7 +2080,8 @@ function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, 
 function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5a03ee2d077dd130eb20052d95a46be9
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
-function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c795331a8e3775d96af9b2b0dd235886
+function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1189def379c423d81fbd6767195560bb
+function millrace.rows_shown_wrong(p_pipeline millrace.pipelines, p_values text[]) returns TABLE(id text, shown text, value text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 55e5152a2e9d25104ef8b684d0a24ee5
 function millrace.run_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 80bff3331030b947603f21e5605e7694
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
@@ -1924,12 +2091,12 @@ function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) retur
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b87e4634a92318be1c44a466926e2799
-function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ae8c5426258e178fa4ce90080a0ebf
+function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 51c2bd0e2ca6e065c29dc664da96fe63
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
-function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b5e37bb03706c87c71136ac5fb4e8e5c
+function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad529a9a2282601074d8a95505357a55
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
@@ -1940,6 +2107,7 @@ function millrace.setting(p_name text) returns text language plpgsql stable set 
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
+function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e
 function millrace.show_due(p_pipeline_id integer, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bf08afafdb3afa87c657bd3fbfa5cf
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
 function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body feca8b9413287b1d326ab44b251c8ebc
@@ -1950,6 +2118,7 @@ function millrace.show_stage(p_stage_id integer, p_run_ids bigint[], p_status te
 function millrace.show_statement(p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 585cd1b19d733920c394b91a6b6d3bb1
 function millrace.show_status(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08ee4030d88076e23c6b4ca2a0cf44a0
 function millrace.show_with_history(p_history jsonb, p_values text[]) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe6cf1dc9f4c433e737a443e2085cc7
+function millrace.shown_places(p_status jsonb, p_stages jsonb) returns TABLE(place text, value text) language sql immutable set search_path=pg_catalog, pg_temp body f808cf6ebe7339840d8e09bd32cf3d3e
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
 function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
@@ -1959,7 +2128,7 @@ function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language pl
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
-function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b3bff93700b8bc08eda3177f58040
+function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 080231c6d0932c5591ae625ca2a19ad3
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
 function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ac691137350e3b418a0d7fa08787210
@@ -1984,7 +2153,7 @@ function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DE
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
 function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 6b8165e731d1fd0f7f39dd709a28ca30
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3a78d605559de2ebd8fee36b51977d8a
-function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56b2f4a993231d7c2c12a46b44076a78
+function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d558c78305c1b8b54bef73b7e45d717
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
 function millrace.start_due() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 569804cf4a800ba24310b7c03024e932
 function millrace.start_due_runs(p_pipeline millrace.pipelines) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 69e3c5d4af1a11b1c4f8dfede83b6baf
@@ -1994,10 +2163,10 @@ function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integ
 function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea6feeb3d437bde3d4cd998a31ea5ea2
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 837aab0ca4fb9013ee79c44bcf25e020
 function millrace.status_columns(p_status jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body d8781045ba0130c6abcd5fd8bced7c26
-function millrace.status_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body e5fac4f8417368bb150b645663b046c4
+function millrace.status_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 70f27108729b442f712afc8558ddb87c
 function millrace.status_figures(p_status jsonb, p_claim boolean, OUT assigned text, OUT differs text) returns record language sql immutable set search_path=pg_catalog, pg_temp body 1c4e4b5c74c09695f5f1019782e27c7f
 function millrace.status_path(p_was text, p_value text, p_phase text, p_stage_id integer, p_done_id integer, p_via text, OUT steps text[], OUT actors text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 6c2b4dcbc3b440f87f25a0710cf8d3a6
-function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body e772c39d85bc1b42af5e58e0bfcd34c8
+function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body 7deb46563703def0c496ed6456a4e404
 function millrace.status_type(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 910577ede16ab9edf26b611b941e5c05
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 97026a3d1a52d3c63723b47c1cdd1227
@@ -2072,7 +2241,7 @@ function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with 
 function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 661e49b8fd1d4c2de2e18909c7fc5fce
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
-function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2987a055be1c717d87b2ca8c3910a64c
+function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a534ae0c2dc3b56fc1967e123f9c74
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a481e73cd178213a2760dabfa7335a1
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
@@ -2089,7 +2258,7 @@ function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) r
 function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ce283773f3570a6619dd511e71daa84
 function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f28cf5a2432237e59160ce0f8e000728
 function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
-function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dbe9920321a5c65687d6d92fe771ea03
+function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69acb760583f57e9e78ddb56858e7f14
 function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c267522cbdbec24bf3812153705890
 function millrace.write_status_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8776b926dbb0e4c887a8c84546eb7878
 function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bba3ecf2545c13f3dd538350ccd0bf6e
@@ -2109,6 +2278,7 @@ function public.apply_chunks(p_items jsonb) returns void language plpgsql volati
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a065bbe30b1dedb2d2b4317c1eafd9da
+function public.apply_link_polls(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 54a15ea66bd885943888f8d04b0ed9c7
 function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1229ae4559471d0fa7ad6f21dcb9226e
 function public.approve_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 0890e8fed70b7439676dc48dee4b35ca
 function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
@@ -2119,9 +2289,24 @@ function public.articles_apply_score(p_items jsonb) returns void language sql vo
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fb8ab10993be79bfe4915308aa1d684b
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
 function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c0996d600cdb9b22e101c4aacf9a79c6
+function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body b8db6f0fd4300830c86203e9a5e4a0e8
+  grant execute to authenticated
+  grant execute to service_role
+function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 6735ce8fcb8c2f7c48c7b01aae65885c
+  grant execute to authenticated
+  grant execute to service_role
+function public.canonical_query(p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body dad6217f2a8ade058eee628a6c12bcd4
+  grant execute to authenticated
+  grant execute to service_role
+function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 4a1d87654ea2353635b6329ad14b8418
+  grant execute to authenticated
+  grant execute to service_role
 function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fa6f7d537cd9adf34edc2815346caa
 function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
+  grant execute to authenticated
+  grant execute to service_role
+function public.company_key(p_name text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 3fd607a03ea17f2a9eb94bf0fb2ee8ad
   grant execute to authenticated
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
@@ -2164,11 +2349,17 @@ function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) re
   grant execute to service_role
 function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 58f05ff5e5b7a036880ec0cd65f5e8ef
   grant execute to service_role
-function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 61f140e839371a9efc821abf5b4152c4
+function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c3005228b5d2543c01676d28a3917f5
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
+function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 9ed21d56f901ea85213983c6bc9bac84
+function public.postpone_link_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 64cb269dbf52f5eea38ac5a7dd6282ec
+  grant execute to service_role
 function public.postpone_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 7dd2aeafbaf97cb9397350b26302cee4
   grant execute to service_role
+function public.prepare_link_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body dd80ecb1aade52fdcc7abc7db033655b
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
+function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef1d1c8301b2b54ba0acacf80183842e
+  grant execute to service_role
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 04a5cea24405025bd376f1cbf15ade83
 function public.text_fingerprint(p_text text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 8fda1448eb7786a6b7137f095d04f69a
 function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 8eac83a9fec7aa14fa7e61cbe9215039

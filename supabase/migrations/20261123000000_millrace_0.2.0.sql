@@ -8932,11 +8932,8 @@ declare
   v_adoption millrace.adoptions;
   v_faulty record;
 begin
-  -- One at a time, also the first.
-  perform
-  from millrace.pipelines p
-  where p.id = p_pipeline.id
-  for no key update;
+  -- One at a time, also the first. Not by the pipeline's row: define() holds the table before it.
+  lock table millrace.adoptions in share row exclusive mode;
   select a.* into v_adoption
   from millrace.adoptions a
   where a.pipeline_id = p_pipeline.id;
@@ -9032,8 +9029,8 @@ begin
     'update %1$s e set %2$I = t.value::%3$s%4$s '
     'from unnest($1, $2) t(key, value) where e.%5$I = t.key::%6$s',
     p_pipeline.entity_table, p_pipeline.status ->> 'column', millrace.status_type(p_pipeline),
-    coalesce(format(', %I = $3', v_history ->> 'since'), ''), p_pipeline.entity_key,
-    millrace.key_type(p_pipeline))
+    case when v_history is not null then format(', %I = $3', v_history ->> 'since') else '' end,
+    p_pipeline.entity_key, millrace.key_type(p_pipeline))
   using p_keys, p_lands, millrace.now();
   v_said := set_config('millrace.projecting', v_outer, true);
   if v_history is not null then
@@ -18550,6 +18547,32 @@ as $$
   end
 $$;
 
+-- Says what a run shows in which no stage was done, and which stages may have been the last that it
+-- was at.
+create or replace function millrace.nothing_done(p_version_id int)
+returns table (value text, before int[])
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  ), last as (
+    select s.*
+    from stage s
+    order by s.demanded, s.place desc
+    limit 1
+  )
+  select coalesce(l.shows ->> 'completed', l.ready), array(
+    select s.id
+    from stage s
+    where s.place <= l.place
+      and not exists (
+        select
+        from stage b
+        where b.place > s.place and b.place <= l.place and not b.may_skip))
+  from last l
+$$;
+
 -- Lists the moves within one stage: it is claimed, tried again, done, or fails.
 create or replace function millrace.moves_within(p_version_id int)
 returns table (from_value text, to_value text, means text)
@@ -18637,6 +18660,13 @@ as $$
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
     where i.may_fail
+    union all
+    -- A run in which nothing was done.
+    select null, w, null, n.value, 'queued', null
+    from stage i
+    join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    where i.may_fail
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
@@ -18676,6 +18706,11 @@ as $$
   from stage s
   join millrace.versions v on v.id = p_version_id
   join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  union
+  select w, n.value, 'skip'
+  from stage s
+  join millrace.nothing_done(p_version_id) n on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
   union
   select k.value, d, 'skip'
@@ -19805,7 +19840,8 @@ end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
--- figures beside it. A run in which every stage was skipped shows its last one as completed.
+-- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
+-- for as completed.
 create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -19823,12 +19859,8 @@ begin
         when 'discarded' then d.began_from
         when 'completed' then coalesce(
           millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
-          select coalesce(s.shows ->> 'completed', s.shows ->> 'asked')
-          from millrace.version_stages vs
-          join millrace.stages s on s.id = vs.stage_id
-          where vs.version_id = d.version_id
-          order by vs.position desc
-          limit 1))
+          select n.value
+          from millrace.nothing_done(d.version_id) n))
         when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         else d.shows ->> d.phase
@@ -19990,12 +20022,9 @@ declare
   v_since text := p_pipeline.status #>> '{history,since}';
   v_name text := p_pipeline.name || '__since';
 begin
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_since',
-    p_pipeline.entity_table);
-  execute format('drop trigger if exists %I on %s', 'millrace_' || p_pipeline.name || '_begun',
-    p_pipeline.entity_table);
   if v_since is null then
-    execute format('drop function if exists millrace.%I()', v_name);
+    -- With its triggers, if it is there: to look for a trigger locks out whoever reads the table.
+    execute format('drop function if exists millrace.%I() cascade', v_name);
     return;
   end if;
   execute format($f$
@@ -21497,11 +21526,11 @@ begin
       'millrace.judged_values(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
-      'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
-      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
-      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
-      'millrace.save_moves(int4)', 'millrace.mark_drawn(int4)',
-      'millrace.status_figures(jsonb, bool)',
+      'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
+      'millrace.moves_between(int4)', 'millrace.moves_of_calls(int4)',
+      'millrace.resting_values(int4)', 'millrace.moves_of_questions(int4)',
+      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
+      'millrace.mark_drawn(int4)', 'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',

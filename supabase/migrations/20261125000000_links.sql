@@ -86,7 +86,8 @@ begin
       end if;
       v_id := coalesce(
         substring(p_path from '^/posts/\S*[-_]activity-(\d{5,})'),
-        substring(p_path from '^/feed/update/urn(?::|%3[aA])li(?::|%3[aA])activity(?::|%3[aA])(\d{5,})'));
+        substring(replace(lower(p_path), '%3a', ':')
+          from '^/feed/update/urn:li:activity:(\d{5,})'));
       return 'https://www.linkedin.com/feed/update/urn:li:activity:' || v_id;
     when 'www.indeed.com' then
       v_id := substring(p_query from '(?:^|&)(?:jk|vjk)=([0-9a-fA-F]+)');
@@ -108,7 +109,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select btrim(regexp_replace(
     regexp_replace(lower(normalize(p_name, nfkc)),
-      '[\s,.]+(inc|llc|ltd|limited|gmbh|ag|se|plc|corp|corporation|co|s\.?a\.?|b\.?v\.?|oy|ab|as)\.?$',
+      '[\s,.]+(inc|llc|ltd|limited|gmbh|ag|se|plc|corp|corporation|co|s\.?a|b\.?v|oy|ab|as)\.?$',
       ''),
     '[^[:alnum:]]+', ' ', 'g'))
 $$;

@@ -105,6 +105,30 @@ as $$
       with ordinality s(value, place)) y
 $$;
 
+-- Lists where rows stand whose stage the run goes on without: at the value of an earlier stage that
+-- is done, or, where nothing was done, of such a run.
+create or replace function millrace.left_behind(p_version_id int)
+returns table (was text, value text, id int)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select w, d, i.id
+  from stage i
+  join stage k on k.place < i.place
+  cross join lateral unnest(millrace.live_values(i.shows)) w
+  cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
+  where i.may_fail
+  union all
+  select w, n.value, null
+  from stage i
+  join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
+  cross join lateral unnest(millrace.live_values(i.shows)) w
+  where i.may_fail
+$$;
+
 -- Lists the moves from one stage to another: those in between may be left out, and the run may end.
 create or replace function millrace.moves_between(p_version_id int)
 returns table (from_value text, to_value text, means text)
@@ -149,19 +173,8 @@ as $$
       where j.place > i.place and i.may_fail) w(w)
     where w is not null
     union all
-    select null, w, null, d, 'queued', i.id
-    from stage i
-    join stage k on k.place < i.place
-    cross join lateral unnest(millrace.live_values(i.shows)) w
-    cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
-    where i.may_fail
-    union all
-    -- A run in which nothing was done.
-    select null, w, null, n.value, 'queued', null
-    from stage i
-    join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
-    cross join lateral unnest(millrace.live_values(i.shows)) w
-    where i.may_fail
+    select null, l.was, null, l.value, 'queued', l.id
+    from millrace.left_behind(p_version_id) l
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
