@@ -18938,13 +18938,6 @@ as $$
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
     where i.may_fail
-    union all
-    -- A run in which nothing was done.
-    select null, w, null, n.value, 'queued', null
-    from stage i
-    join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
-    cross join lateral unnest(millrace.live_values(i.shows)) w
-    where i.may_fail
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
@@ -18952,6 +18945,21 @@ as $$
     select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
     from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, t.done_id, t.via)).steps)
       with ordinality s(value, place)) y
+$$;
+
+-- Lists the moves to what a run shows in which nothing was done, once the last stage that it was at
+-- has failed and it goes on without.
+create or replace function millrace.moves_to_nothing(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select w, n.value, 'work'
+  from millrace.nothing_done(p_version_id) n
+  join millrace.shown_stages(p_version_id) s on s.id = any (n.before)
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  where s.may_fail
+    and w <> n.value
 $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
@@ -18990,6 +18998,7 @@ as $$
   from stage s
   join millrace.nothing_done(p_version_id) n on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
+  where w <> n.value
   union
   select k.value, d, 'skip'
   from known k
@@ -19142,6 +19151,9 @@ begin
     union
     select e.from_value, e.to_value, 'engine', e.means, null, null, false
     from millrace.moves_between(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_to_nothing(p_version_id) e
     union
     select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
       bool_or(e.declared)
@@ -21130,10 +21142,10 @@ begin
       'millrace.refuse_move(int4, int4, int4, text, text, text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
-      'millrace.moves_between(int4)', 'millrace.moves_of_calls(int4)',
-      'millrace.resting_values(int4)', 'millrace.moves_of_questions(int4)',
-      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
-      'millrace.status_figures(jsonb, bool)',
+      'millrace.moves_between(int4)', 'millrace.moves_to_nothing(int4)',
+      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
+      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
+      'millrace.save_moves(int4)', 'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
