@@ -105,30 +105,6 @@ as $$
       with ordinality s(value, place)) y
 $$;
 
--- Lists where rows stand whose stage the run goes on without: at the value of an earlier stage that
--- is done, or, where nothing was done, of such a run.
-create or replace function millrace.left_behind(p_version_id int)
-returns table (was text, value text, id int)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
-  )
-  select w, d, i.id
-  from stage i
-  join stage k on k.place < i.place
-  cross join lateral unnest(millrace.live_values(i.shows)) w
-  cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
-  where i.may_fail
-  union all
-  select w, n.value, null
-  from stage i
-  join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
-  cross join lateral unnest(millrace.live_values(i.shows)) w
-  where i.may_fail
-$$;
-
 -- Lists the moves from one stage to another: those in between may be left out, and the run may end.
 create or replace function millrace.moves_between(p_version_id int)
 returns table (from_value text, to_value text, means text)
@@ -173,8 +149,12 @@ as $$
       where j.place > i.place and i.may_fail) w(w)
     where w is not null
     union all
-    select null, l.was, null, l.value, 'queued', l.id
-    from millrace.left_behind(p_version_id) l
+    select null, w, null, d, 'queued', i.id
+    from stage i
+    join stage k on k.place < i.place
+    cross join lateral unnest(millrace.live_values(i.shows)) w
+    cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
+    where i.may_fail
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
@@ -182,6 +162,21 @@ as $$
     select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
     from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, t.done_id, t.via)).steps)
       with ordinality s(value, place)) y
+$$;
+
+-- Lists the moves to what a run shows in which nothing was done, once the last stage that it was at
+-- has failed and it goes on without.
+create or replace function millrace.moves_to_nothing(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select w, n.value, 'work'
+  from millrace.nothing_done(p_version_id) n
+  join millrace.shown_stages(p_version_id) s on s.id = any (n.before)
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  where s.may_fail
+    and w <> n.value
 $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
@@ -220,6 +215,7 @@ as $$
   from stage s
   join millrace.nothing_done(p_version_id) n on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
+  where w <> n.value
   union
   select k.value, d, 'skip'
   from known k
@@ -373,6 +369,9 @@ begin
     union
     select e.from_value, e.to_value, 'engine', e.means, null, null, false
     from millrace.moves_between(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_to_nothing(p_version_id) e
     union
     select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
       bool_or(e.declared)
