@@ -152,31 +152,38 @@ create index article_fingerprint_by_article on public.article_fingerprint (queue
 -- Says by what the same page is known again: without scheme, www, default port, fragment, last
 -- slash and what campaigns add, its parameters sorted. Null for null.
 create function public.url_fingerprint(p_url text) returns text
-language sql immutable
+language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
-  with parts as (
-    select regexp_match(btrim(p_url), '^[a-z]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i') as p
-  ), query as (
-    select string_agg(g.pair, '&' order by g.pair collate "C") as text
-    from parts, regexp_split_to_table(parts.p[3], '&') g(pair)
-    where g.pair <> ''
-      and g.pair !~* '^(utm_[^=]*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_ga)(=|$)'
-  )
-  select 'url:' || encode(sha256(convert_to(
-    regexp_replace(regexp_replace(lower(parts.p[1]), '^www\.', ''), ':(80|443)$', '')
-      || rtrim(parts.p[2], '/') || coalesce('?' || query.text, ''), 'utf8')), 'hex')
-  from parts, query
+declare
+  v_parts text[] := regexp_match(btrim(p_url), '^[a-z]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i');
+  v_query text;
+begin
+  if v_parts[3] <> '' then
+    v_query := (
+      select string_agg(g.pair, '&' order by g.pair collate "C")
+      from regexp_split_to_table(v_parts[3], '&') g(pair)
+      where g.pair <> ''
+        and g.pair !~*
+          '^(utm_[^=]*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_ga)(=|$)');
+  end if;
+  return 'url:' || encode(sha256(convert_to(
+    regexp_replace(regexp_replace(lower(v_parts[1]), '^www\.', ''), ':(80|443)$', '')
+      || rtrim(v_parts[2], '/') || coalesce('?' || v_query, ''), 'utf8')), 'hex');
+end
 $$;
 
 -- Says by what the same text is known again, however it is set. Null for one too short to tell.
 create function public.text_fingerprint(p_text text) returns text
-language sql immutable
+language sql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
   select case when length(w.words) >= 40
     then 'text:' || encode(sha256(convert_to(w.words, 'utf8')), 'hex') end
-  from (select regexp_replace(lower(p_text), '[^[:alnum:]]+', '', 'g') as words) w
+  -- Blanks first: replace() takes a twentieth of the pattern's time.
+  from (
+    select regexp_replace(replace(replace(replace(lower(p_text), ' ', ''), ',', ''), '.', ''),
+      '[^[:alnum:]]+', '', 'g') as words) w
 $$;
 
 -- Gives a fingerprint to an article unless another holds it, and says which: the original, where
@@ -332,7 +339,8 @@ begin
   new.duplicate_of := null;
   -- Whoever still writes the old column means the code that it stands for.
   if new.status_code is null and new.status is null then
-    new.status_code := public.article_entry_code(new);
+    new.status_code :=
+      case new.entry_type when 'discovered' then 100 else public.article_entry_code(new) end;
   end if;
   new.url_fingerprint := public.url_fingerprint(new.url);
   if new.url_fingerprint is not null then
@@ -352,6 +360,21 @@ end
 $$;
 create trigger ingestion_queue_enter before insert on public.ingestion_queue
   for each row execute function public.enter_article();
+
+-- Has the articles found that claim fingerprints, as soon as they stand: by their key, also in a
+-- session that planned how when there were few articles.
+create function public.check_claims() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp set enable_seqscan = off
+as $$
+begin
+  set constraints public.article_fingerprint_queue_fkey immediate;
+  set constraints public.article_fingerprint_queue_fkey deferred;
+  return null;
+end
+$$;
+create trigger ingestion_queue_claims after insert on public.ingestion_queue
+  for each statement execute function public.check_claims();
 
 -- Lets people edit the text at 320 alone, and collects the old and new of what differs since then
 -- for the history. The stages' apply functions, which run as the tables' owner, write before 300.
@@ -646,7 +669,8 @@ grant select on public.status_lookup, public.status_history, public.article_fing
 revoke all on function public.url_fingerprint(text), public.text_fingerprint(text),
   public.claim_fingerprint(text, uuid), public.claim_articles(uuid[]),
   public.article_entry_code(public.ingestion_queue), public.article_lacks(public.ingestion_queue),
-  public.enter_article(), public.edit_article(), public.move_article(), public.keep_article(),
+  public.enter_article(), public.check_claims(), public.edit_article(), public.move_article(),
+  public.keep_article(),
   public.track_publication_edit(uuid, uuid, jsonb, jsonb, text), public.is_curator()
   from public, anon, authenticated, service_role;
 grant execute on function public.is_curator() to authenticated;

@@ -122,11 +122,12 @@ begin
   cross join lateral unnest(vs.needs) n
   join millrace.stages s on s.id = n
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select d.id
       from millrace.done_attempts d
       where d.run_id = r.id
-        and d.stage_id = n);
+        and d.stage_id = n
+      limit 1) is null;
   if v_lacking.runs = 0 then
     return;
   end if;

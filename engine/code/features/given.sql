@@ -5,10 +5,13 @@
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
 -- Notes of new runs, whose entities the caller holds, which stages their rows bring along; of first
--- runs alone. A row that is larger than a worker takes is not read: it brings nothing along.
+-- runs alone. A row that is larger than a worker takes is not read: it brings nothing along. The
+-- queries leave a plan no choice (limit, + 0, ctid): one of a time when there were no runs would
+-- compare each with all there are now.
 create or replace function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_ways int[];
@@ -19,23 +22,25 @@ begin
     return;
   end if;
   v_ways := millrace.ways_of(p_pipeline_id);
-  select array_agg(r.id order by r.id) as run_ids,
+  select array_agg(r.ctid order by r.id) as places,
     array_agg(r.entity_id order by r.id) as entity_ids
   into v_first
   from millrace.runs r
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select o.id
       from millrace.runs o
       where o.entity_id = r.entity_id
         and o.pipeline_id = any (v_ways)
-        and o.id < r.id)
-    and not exists (
-      select
+        and o.id + 0 < r.id
+      limit 1) is null
+    and (
+      select b.entity_id
       from millrace.begun_rows b
       where b.pipeline_id = any (v_ways)
-        and b.entity_id = r.entity_id);
-  if v_first.run_ids is null then
+        and b.entity_id = r.entity_id
+      limit 1) is null;
+  if v_first.places is null then
     return;
   end if;
   update millrace.runs r
@@ -44,13 +49,15 @@ begin
     from millrace.version_stages vs
     where vs.version_id = r.version_id
       and vs.given_path is not null
-      and u.entity is not null
-      and coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity::jsonb), vs.given_path, '{}', true), false)
+      and coalesce(jsonb_path_match_tz(u.asked, vs.given_path, '{}', true), false)
     order by vs.position)
-  from unnest(v_first.run_ids, millrace.rows_of_entities(
-    p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(id, entity)
-  where r.id = u.id;
+  from (
+    select u.place,
+      case when u.entity is not null then jsonb_build_object('entity', u.entity::jsonb) end as asked
+    from unnest(v_first.places, millrace.rows_of_entities(
+      p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(place, entity)
+    offset 0) u
+  where r.ctid = u.place;
 end
 $$;
 
@@ -126,8 +133,7 @@ begin
     v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
     v_given := millrace.given_runs(v_earlier.stage_id, v_open);
     perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, array(
-      select r from unnest(v_open) r where r <> all (v_given)));
+    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
     perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;

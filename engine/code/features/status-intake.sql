@@ -94,7 +94,9 @@ begin
 end
 $write$;
 
--- Creates the __intake function of a pipeline with one status column, and its triggers.
+-- Creates the __intake function of a pipeline with one status column, and its triggers. Without
+-- nested loops over the rows, as for the projection columns. Without sequential scans: a session
+-- keeps its plan of a reference's check, too, and the history refers to the rows.
 create or replace function millrace.write_status_intake(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
@@ -116,7 +118,7 @@ begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
@@ -179,7 +181,8 @@ $write$;
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run.
+-- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
+-- time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -209,9 +212,9 @@ begin
     left join lateral (
       select o.*
       from millrace.runs o
-      where o.entity_id = i.id
+      where o.entity_id = any (array[i.id])
         and o.pipeline_id = p.id
-      order by o.id desc
+      order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
       select a.stage_id

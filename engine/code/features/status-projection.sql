@@ -26,7 +26,8 @@ $$;
 
 -- Writes the statement that shows targets, rows of (id, value, phase, stage_id, done_id, via,
 -- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
--- caller of the others holds them.
+-- caller of the others holds them. "any" finds a row by its key in every plan, also in one of a
+-- time when there were few rows: as a plain comparison it would let all rows be read for each.
 create or replace function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -49,7 +50,7 @@ begin
     with seen as (
       select e.ctid as place, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s)
     update %1$s e set %4$s = t.value::%5$s%7$s
@@ -59,7 +60,7 @@ begin
   return format($f$
     update %1$s e set %4$s = t.value::%5$s%7$s
     from (%6$s) t
-    where e.%2$s = t.id::%3$s
+    where e.%2$s = any (array[t.id::%3$s])
       and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
 end
 $write$;
@@ -77,7 +78,7 @@ begin
     with seen as materialized (
       select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s
     ), path as materialized (
