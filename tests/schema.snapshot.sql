@@ -1009,6 +1009,7 @@ table public.ingestion_queue with (fillfactor=70) row level security
   CREATE TRIGGER ingestion_queue_2_move BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code IS DISTINCT FROM new.status_code) AND (((320 = old.status_code) OR (320 = new.status_code)) OR (old.status_code >= 500) OR (old.status_changes IS NOT NULL)))) EXECUTE FUNCTION move_article()
   CREATE TRIGGER ingestion_queue_3_entered BEFORE UPDATE OF entered_as ON public.ingestion_queue FOR EACH ROW WHEN ((old.entered_as IS DISTINCT FROM new.entered_as)) EXECUTE FUNCTION keep_article()
   CREATE TRIGGER ingestion_queue_4_delete BEFORE DELETE ON public.ingestion_queue FOR EACH ROW WHEN ((old.status_code = ANY (ARRAY[310, 320]))) EXECUTE FUNCTION keep_article()
+  CREATE TRIGGER ingestion_queue_claims AFTER INSERT ON public.ingestion_queue FOR EACH STATEMENT EXECUTE FUNCTION check_claims()
   CREATE TRIGGER ingestion_queue_enter BEFORE INSERT ON public.ingestion_queue FOR EACH ROW EXECUTE FUNCTION enter_article()
   CREATE TRIGGER millrace_articles_begun BEFORE INSERT ON public.ingestion_queue FOR EACH ROW WHEN ((new.status_code IS NOT NULL)) EXECUTE FUNCTION millrace.articles__since()
   CREATE TRIGGER millrace_articles_deleted AFTER DELETE ON public.ingestion_queue REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__deleted()
@@ -1461,9 +1462,9 @@ function millrace.add_columns(p_table regclass, VARIADIC p_stages text[]) return
 function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba0a967fe0aedeca7a134281d3a3c63
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a0171385a8b7fbeabbfbd0dc1e90365c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ecb2141302fa861a9f792b6edbcaa03
-function millrace.adopt(p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean DEFAULT true, p_else text DEFAULT NULL::text, p_portion integer DEFAULT 500) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd30f153dd1aad96e9471a9ee212cb73
+function millrace.adopt(p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean DEFAULT true, p_else text DEFAULT NULL::text, p_portion integer DEFAULT 250) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd30f153dd1aad96e9471a9ee212cb73
 function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afe540468b1abb7b8a3a259a6537f6f8
-function millrace.adopt_portion(p_pipeline millrace.pipelines, p_call text, p_limit integer) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 52e4c9c33813452fa65af19c737f4833
+function millrace.adopt_portion(p_pipeline millrace.pipelines, p_call text, p_limit integer) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 52e4c9c33813452fa65af19c737f4833
 function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 763f1e3953585c249eb39887f2056c58
 function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body c73f85e32cd8e6eca51f1af57b8023cc
 function millrace.advance(p_stage_id integer, p_run_ids bigint[], p_list boolean DEFAULT true, OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT has_groups boolean, OUT all_ready boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 568c4767839d39d7a6e32589bd847f0d
@@ -1482,16 +1483,16 @@ function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until time
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
-function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 635e1a5f256825f51bbf9d26b8ac0ccb
+function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2db6a46211cedb7c47a039ed6fa761b0
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
-function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body fffb71f138840e6e4d3b2a2da059c155
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body fffb71f138840e6e4d3b2a2da059c155
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
-function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body cecbd36178e4c8e00c38499aa7eb5204
+function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f57238b1bae6f9693fc8ba42427f5a6
 function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4c3933d0ce6128fe1d200f3bdcdadb
 function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
 function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
-function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b7fd2e0f567a0965fb6108b81d2f62a
+function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 0fc3f5b402309e9012715ac893d4193c
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08929c898fd12a9cfab43645d900edf2
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
@@ -1503,14 +1504,14 @@ function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) return
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
 function millrace.batch_bytes(p_setting text) returns bigint language plpgsql immutable set search_path=pg_catalog, pg_temp body 22b2c09dc4617a9ba41b799b3e03a2bf
 function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_each bigint, p_built millrace.built[] DEFAULT NULL::millrace.built[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b70810fc0b4373d844dc296081a6c91
-function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 128ba9491b57f8e870745ec06ffb0bd7
+function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 128ba9491b57f8e870745ec06ffb0bd7
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 81c488ecd48f5e64db9c5378d506d311
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 376c2e28041b0b35b75e130a9d90264c
 function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e997a4eaeb7baa8703f7315293065bc
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cb6da0a136fac7c42c2f353b74ff81f
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d6c755f266ee3e94e9c8a80cac25d034
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cb63a1907638043f8412d8e898ab089a
@@ -1629,7 +1630,7 @@ function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id inte
 function millrace.count_unadopted(p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql stable set search_path=pg_catalog, pg_temp body 282a012efdcf41f651acf4cd8db8f3f2
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
-function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint) language plpgsql stable set search_path=pg_catalog, pg_temp body 6ab999962b1283dc338c1d6e22b25aa7
+function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 49754fdeeb8e2898590c7cf3e9c7c649
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b146381e8e672f3a01862f3dee8e131
 function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 5bcaa7ca45fc41b365405825c41c144f
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 051c40becded623c258c443a131317ca
@@ -1742,7 +1743,7 @@ function millrace.is_last_word(p_attempt millrace.attempts) returns boolean lang
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b9a300ee8596cf8862ff42ce1c98035
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
 function millrace.is_pressed_back(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 06942d21bd52045243e6da3230f58bec
-function millrace.is_rested(p_ways integer[], p_key text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c29dd68ae2cdcee1543cffac686436f2
+function millrace.is_rested(p_ways integer[], p_key text, p_due timestamp with time zone) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bcf198b0519f76e23b2191a927b5a21
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 368028c5f168b565f049d053e6413364
@@ -1781,7 +1782,7 @@ function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable 
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
-function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32223d821d53623272b33a25d50bf314
+function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a0143bbd27a7a0c345ed123f2b7ea15
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a512a31fabf445d29f118f74e85bc7a
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4571886f3d97b7bdad9e91bf79059310
@@ -1809,11 +1810,11 @@ function millrace.needing(p_version_id integer, p_stage_id integer) returns inte
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before boolean DEFAULT false) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a17931d6696ca7f6d4bacb51605f0972
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
-function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51d457e5c983d419baabcfb0962a053c
+function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
 function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c6447d71b8ff409aca0d343edbd977c
 function millrace.note_done_before(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e54130eed9f997b91980d6dbca0cc4b1
-function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fbf14b8b9ad59eac8b0a3caa973f142
+function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body f0099757f2180230440b2d945b1f6cce
 function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
@@ -1825,7 +1826,7 @@ function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
 function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bdd18957137f418ab0ad80695c92f40f
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
-function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0abe51fe8b9907e88e8ddd9714b79a
+function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 82e18e0591e7bdbbfe5b4f38e1594bd4
 function millrace.order_stages(p_stages jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 49e17667c9723d9e85a592042e7316e9
 function millrace.ordered_values(p_version_id integer, p_status jsonb) returns TABLE(value text, place bigint) language sql stable set search_path=pg_catalog, pg_temp body f9b058e1483bb969ef0fa942a0479331
 function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54dda48c27b51586769beab3b8a0ef4a
@@ -1864,7 +1865,7 @@ function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsq
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9811237e6a9e314d903bb2ae236698f0
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11a3867727e7907ac6319c22f2a71e76
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
@@ -1877,7 +1878,7 @@ function millrace.recount_children(p_fan_out_id bigint) returns void language pl
 function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e64753f01998ba550ea1b007b351fbdc
 function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
-function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f70d42ee56e37f3daf355fbeba34
+function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 465ca1036342917000c4fbb1794f9584
 function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_live_id integer, p_was text, p_now text, p_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body e5cbee936827c04028c5fb17d278e708
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
@@ -1916,8 +1917,8 @@ function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each b
 function millrace.run_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 80bff3331030b947603f21e5605e7694
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
-function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33bd7d919e0a30012946c39ad3b2c38f
-function millrace.runs_to_skip(p_stage_id integer, p_run_ids bigint[], p_by_name boolean) returns TABLE(run_ids bigint[], why jsonb) language plpgsql volatile set search_path=pg_catalog, pg_temp body 97cbfbe05def5d6a3f8a0b2b23dc0442
+function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 750c7dcd5466252b93987bc41147139a
+function millrace.runs_to_skip(p_stage_id integer, p_run_ids bigint[], p_by_name boolean) returns TABLE(run_ids bigint[], why jsonb) language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c3b9ccefbc6faa4ee5e28b76fcdcd4f
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6531a1e95a06f48788750895418b6bf
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
@@ -1945,9 +1946,9 @@ function millrace.show_new_runs(p_pipeline_id integer, p_stage_id integer, p_run
 function millrace.show_queued(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b37f0845cb98094f90e2dc4086c0179
 function millrace.show_skipped_rest(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a1e4c106c4435da2fa2474e6dde14e4
 function millrace.show_stage(p_stage_id integer, p_run_ids bigint[], p_status text, p_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_job_id text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72013712d8d74732c8ea1ee276952a14
-function millrace.show_statement(p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 585cd1b19d733920c394b91a6b6d3bb1
+function millrace.show_statement(p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 1fd5bbc2adbcd3bea4594157f164cfde
 function millrace.show_status(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08ee4030d88076e23c6b4ca2a0cf44a0
-function millrace.show_with_history(p_history jsonb, p_values text[]) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe6cf1dc9f4c433e737a443e2085cc7
+function millrace.show_with_history(p_history jsonb, p_values text[]) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 551dd6454db8860cfb010bb19fffe4f2
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
 function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
@@ -1960,7 +1961,7 @@ function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_i
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b3bff93700b8bc08eda3177f58040
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
-function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ac691137350e3b418a0d7fa08787210
+function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 97e62bca04bb64f7f7459e44015c81db
 function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
 function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6849ae740f56bf09369d2cef57e138d2
 function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body addc4013194cacb9e64708aea73a7c54
@@ -1980,7 +1981,7 @@ function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] lang
 function millrace.stages_lacking(p_pipeline millrace.pipelines, p_value text, p_asked jsonb) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd9174dfe6fdc207d71cf260c1266fdc
 function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 396d7eb4c25b8cfd7d2faa5dbf1e3a82
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
-function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 6b8165e731d1fd0f7f39dd709a28ca30
+function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body e2b980003fd45d57a47e439295d9a812
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3a78d605559de2ebd8fee36b51977d8a
 function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56b2f4a993231d7c2c12a46b44076a78
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
@@ -1995,7 +1996,7 @@ function millrace.status_columns(p_status jsonb) returns text[] language sql imm
 function millrace.status_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body e5fac4f8417368bb150b645663b046c4
 function millrace.status_figures(p_status jsonb, p_claim boolean, OUT assigned text, OUT differs text) returns record language sql immutable set search_path=pg_catalog, pg_temp body 1c4e4b5c74c09695f5f1019782e27c7f
 function millrace.status_path(p_was text, p_value text, p_phase text, p_stage_id integer, p_done_id integer, p_via text, OUT steps text[], OUT actors text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 6c2b4dcbc3b440f87f25a0710cf8d3a6
-function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body e772c39d85bc1b42af5e58e0bfcd34c8
+function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0c43f2e8fbdd226e29af5dde802526e6
 function millrace.status_type(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 910577ede16ab9edf26b611b941e5c05
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 97026a3d1a52d3c63723b47c1cdd1227
@@ -2068,6 +2069,7 @@ function millrace.why_undemanded() returns jsonb language sql immutable set sear
 function millrace.why_unmet() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 8741f89b12681fe44efa749e1a168862
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
 function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 661e49b8fd1d4c2de2e18909c7fc5fce
+function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[] language sql immutable set search_path=pg_catalog, pg_temp body f59fd56794f463d567b66ff4bcc86be6
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2987a055be1c717d87b2ca8c3910a64c
@@ -2084,7 +2086,7 @@ function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type tex
 function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b12a3963f28587c19da21c114b2599df
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 888215d0b1eef532599db63be7071d64
-function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ce283773f3570a6619dd511e71daa84
+function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83514022f0c16ce62df828a27e924e91
 function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f28cf5a2432237e59160ce0f8e000728
 function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
 function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dbe9920321a5c65687d6d92fe771ea03
@@ -2116,13 +2118,14 @@ function public.articles_apply_score(p_items jsonb) returns void language sql vo
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a034e2cebab56117364235a4c74173c7
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 12cfc13860c10981ad5c55203806f3fa
 function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 33124eea171750d2c0d5e78052c99d83
+function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
 function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body afb03addf48a13ab7bc2e3ab1e83c7e6
 function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
   grant execute to authenticated
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 4cf0f65db881bfac97b44fcc53306b53
-function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7371c5d1e72dfddf38d539ddf731ec42
+function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b9ce60e4f1ec733221c1b40685df74d8
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
@@ -2167,13 +2170,13 @@ function public.postpone_source(p_source_id uuid, p_error text) returns void lan
   grant execute to service_role
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body ac804e13d65e6c6ad441e25b44db69be
-function public.text_fingerprint(p_text text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 8fda1448eb7786a6b7137f095d04f69a
+function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9
 function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 791f05d98eaa5cd1514cf75bfd7c1f90
   grant execute to authenticated
   grant execute to service_role
 function public.unknown_urls(p_urls text[]) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd03a5752a615572ae56df06ca227597
   grant execute to service_role
-function public.url_fingerprint(p_url text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0aad6217701195f4659131708ce27566
+function public.url_fingerprint(p_url text) returns text language plpgsql immutable strict set search_path=pg_catalog, pg_temp body 02f9a74f6e48f2a56f8d7a1d39e896d5
   grant execute to service_role
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" select millrace.sweep()

@@ -5720,11 +5720,12 @@ begin
   cross join lateral unnest(vs.needs) n
   join millrace.stages s on s.id = n
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select d.id
       from millrace.done_attempts d
       where d.run_id = r.id
-        and d.stage_id = n);
+        and d.stage_id = n
+      limit 1) is null;
   if v_lacking.runs = 0 then
     return;
   end if;
@@ -6557,7 +6558,8 @@ declare
   v_wake int[] := '{}';
 begin
   -- Locked before it is decided who has none: without a projection, a worker that ends a run does
-  -- not hold its row.
+  -- not hold its row. "+ 0" has the runs sorted: to find them in order, a plan of a time when there
+  -- were few would read them all.
   select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
   from (
     select r.id, r.entity_id
@@ -6565,7 +6567,7 @@ begin
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
-    order by r.id
+    order by r.id + 0
     for no key update) l;
   if v_counted then
     perform millrace.name_payers(p_pipeline_id, v_live.runs);
@@ -8754,6 +8756,7 @@ create or replace function millrace.begin(p_pipeline text, p_value text, p_limit
 returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
@@ -9062,7 +9065,8 @@ end
 $$;
 
 -- Adopts the next portion of rows, and begins what their values begin; tells of each old value how
--- many it were. A row that has a run already shows that instead.
+-- many it were. A row that has a run already shows that instead. Rows are found by their keys,
+-- also with plans of a time when there were no runs.
 create or replace function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_call text, p_limit int
 ) returns table (
@@ -9070,6 +9074,7 @@ create or replace function millrace.adopt_portion(
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
@@ -9410,7 +9415,7 @@ create or replace function millrace.adopt(
   p_value_function text,
   p_dry_run boolean default true,
   p_else text default null,
-  p_portion int default 500
+  p_portion int default 250
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
@@ -10307,7 +10312,7 @@ begin
     select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
   loop
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_skipped.run_ids));
+    p_run_ids := millrace.without(p_run_ids, v_skipped.run_ids);
   end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;
@@ -10324,6 +10329,18 @@ begin
       return v_wake || p_stage_id;
   end case;
 end
+$$;
+
+-- Leaves these out of a list of ids. "not in" looks each up; "<> all" would compare it with all.
+create or replace function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select i.id
+    from unnest(p_ids) with ordinality i(id, place)
+    where i.id not in (select o from unnest(p_others) o)
+    order by i.place)
 $$;
 
 -- Picks the runs in which a stage is not to begin, and says why: the skip of a need cascades,
@@ -10356,7 +10373,7 @@ begin
     group by c.on_demand
   loop
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end loop;
   if p_by_name then
     return;
@@ -10365,13 +10382,13 @@ begin
   if cardinality(run_ids) > 0 then
     why := millrace.why_undemanded();
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   run_ids := millrace.given_runs(p_stage_id, p_run_ids);
   if cardinality(run_ids) > 0 then
     why := millrace.why_given();
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   run_ids := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(run_ids) > 0 then
@@ -11896,6 +11913,9 @@ $$;
 --
 -- advance() queues an unconditional stage as soon as its needs are done. The others come through
 -- begin_stage(): a condition may skip one, a threshold may hold it back.
+--
+-- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
+-- session that planned it when there were few attempts compare each run with all there are now.
 
 -- Says whether a stage of a run is done.
 create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
@@ -11991,12 +12011,13 @@ begin
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     where r.id = any (p_run_ids)
       and (r.status = 'running') is true
-      and not exists (
-        select
+      and (
+        select a.id
         from millrace.attempts a
         where a.run_id = r.id
           and a.stage_id = p_stage_id
-          and not a.superseded)
+          and not a.superseded
+        limit 1) is null
       and cardinality(vs.needs) = (
         select count(*)
         from millrace.done_attempts n
@@ -12024,12 +12045,13 @@ begin
   into v_unbegun
   from millrace.runs r
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select a.id
       from millrace.attempts a
       where a.run_id = r.id
         and a.stage_id = p_stage_id
-        and not a.superseded);
+        and not a.superseded
+      limit 1) is null;
   perform millrace.project(p_stage_id, v_unbegun.over);
   return coalesce(v_unbegun.runs, '{}');
 end
@@ -12964,8 +12986,9 @@ $$;
 
 -- Due: the sweep starts runs by a timestamp column of the entity
 --
--- A row whose column is past gets a run, unless it has a live one or got its last less than a
--- minute ago. The run itself, or the user, moves the column on.
+-- A row whose column is past gets a run, unless it has a live one. The run itself, or the user,
+-- moves the column on: a time after the run's own start is a new one. While nobody does, the row
+-- gets its next run a minute after the last began.
 --
 -- What a sweep looks at is bounded, however many rows are past due and under way: first the rows
 -- that became due since it looked last, then the next few thousand of all that are past due, in
@@ -13058,9 +13081,10 @@ begin
 end
 $$;
 
--- Says whether a run of a row may start because it is due: it has no live one, and its last began a
--- minute ago or earlier.
-create or replace function millrace.is_rested(p_ways int[], p_key text) returns boolean
+-- Says whether a run of a row may start because it is due: it has no live one, and its last began
+-- before it was due, or a minute ago or earlier.
+create or replace function millrace.is_rested(p_ways int[], p_key text, p_due timestamptz)
+returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -13076,7 +13100,7 @@ begin
       order by r.id desc
       limit 1) l
     where l.status = 'running'
-      or l.created_at > millrace.now() - interval '1 minute');
+      or l.created_at >= p_due and l.created_at > millrace.now() - interval '1 minute');
 end
 $$;
 
@@ -13112,17 +13136,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
-  v_ways int[] := millrace.ways_of(p_pipeline.id);
   v_due text[];
 begin
   execute format(
-    'select array_agg(e.%2$I::text order by e.%2$I) from %3$s e '
-    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2',
+    'select coalesce(array_agg(e.%2$I::text order by e.%2$I), ''{}'') from %3$s e '
+    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
+    'and millrace.is_rested($3, e.%2$I::text, e.%1$I)',
     p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
     millrace.key_type(p_pipeline))
   into v_due
-  using v_held, millrace.now();
-  return array(select d from unnest(v_due) d where millrace.is_rested(v_ways, d));
+  using v_held, millrace.now(), millrace.ways_of(p_pipeline.id);
+  return v_due;
 end
 $$;
 
@@ -13183,7 +13207,7 @@ declare
   v_keys text[] := '{}';
 begin
   select count(*) as looked, max(k.due) as last,
-    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key)), '{}') as keys
+    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key, k.due)), '{}') as keys
   into v_fresh
   from millrace.due_rows(p_pipeline, p_progress.seen_until, null, v_portion) k;
   for v_row in
@@ -13191,7 +13215,7 @@ begin
     from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key, v_look) k
   loop
     v_looked := v_looked + 1;
-    if millrace.is_rested(v_ways, v_row.key) then
+    if millrace.is_rested(v_ways, v_row.key, v_row.due) then
       v_keys := v_keys || v_row.key;
     end if;
     exit when cardinality(v_keys) = v_portion;
@@ -13798,10 +13822,13 @@ $$;
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
 -- Notes of new runs, whose entities the caller holds, which stages their rows bring along; of first
--- runs alone. A row that is larger than a worker takes is not read: it brings nothing along.
+-- runs alone. A row that is larger than a worker takes is not read: it brings nothing along. The
+-- queries leave a plan no choice (limit, + 0, ctid): one of a time when there were no runs would
+-- compare each with all there are now.
 create or replace function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_ways int[];
@@ -13812,23 +13839,25 @@ begin
     return;
   end if;
   v_ways := millrace.ways_of(p_pipeline_id);
-  select array_agg(r.id order by r.id) as run_ids,
+  select array_agg(r.ctid order by r.id) as places,
     array_agg(r.entity_id order by r.id) as entity_ids
   into v_first
   from millrace.runs r
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select o.id
       from millrace.runs o
       where o.entity_id = r.entity_id
         and o.pipeline_id = any (v_ways)
-        and o.id < r.id)
-    and not exists (
-      select
+        and o.id + 0 < r.id
+      limit 1) is null
+    and (
+      select b.entity_id
       from millrace.begun_rows b
       where b.pipeline_id = any (v_ways)
-        and b.entity_id = r.entity_id);
-  if v_first.run_ids is null then
+        and b.entity_id = r.entity_id
+      limit 1) is null;
+  if v_first.places is null then
     return;
   end if;
   update millrace.runs r
@@ -13837,13 +13866,15 @@ begin
     from millrace.version_stages vs
     where vs.version_id = r.version_id
       and vs.given_path is not null
-      and u.entity is not null
-      and coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity::jsonb), vs.given_path, '{}', true), false)
+      and coalesce(jsonb_path_match_tz(u.asked, vs.given_path, '{}', true), false)
     order by vs.position)
-  from unnest(v_first.run_ids, millrace.rows_of_entities(
-    p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(id, entity)
-  where r.id = u.id;
+  from (
+    select u.place,
+      case when u.entity is not null then jsonb_build_object('entity', u.entity::jsonb) end as asked
+    from unnest(v_first.places, millrace.rows_of_entities(
+      p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(place, entity)
+    offset 0) u
+  where r.ctid = u.place;
 end
 $$;
 
@@ -13919,8 +13950,7 @@ begin
     v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
     v_given := millrace.given_runs(v_earlier.stage_id, v_open);
     perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, array(
-      select r from unnest(v_open) r where r <> all (v_given)));
+    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
     perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;
@@ -18266,7 +18296,9 @@ begin
 end
 $write$;
 
--- Creates the __intake function of a pipeline with one status column, and its triggers.
+-- Creates the __intake function of a pipeline with one status column, and its triggers. Without
+-- nested loops over the rows, as for the projection columns. Without sequential scans: a session
+-- keeps its plan of a reference's check, too, and the history refers to the rows.
 create or replace function millrace.write_status_intake(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
@@ -18288,7 +18320,7 @@ begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
@@ -18351,7 +18383,8 @@ $write$;
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run.
+-- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
+-- time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -18381,9 +18414,9 @@ begin
     left join lateral (
       select o.*
       from millrace.runs o
-      where o.entity_id = i.id
+      where o.entity_id = any (array[i.id])
         and o.pipeline_id = p.id
-      order by o.id desc
+      order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
       select a.stage_id
@@ -19172,7 +19205,8 @@ $$;
 
 -- Writes the statement that shows targets, rows of (id, value, phase, stage_id, done_id, via,
 -- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
--- caller of the others holds them.
+-- caller of the others holds them. "any" finds a row by its key in every plan, also in one of a
+-- time when there were few rows: as a plain comparison it would let all rows be read for each.
 create or replace function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -19195,7 +19229,7 @@ begin
     with seen as (
       select e.ctid as place, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s)
     update %1$s e set %4$s = t.value::%5$s%7$s
@@ -19205,7 +19239,7 @@ begin
   return format($f$
     update %1$s e set %4$s = t.value::%5$s%7$s
     from (%6$s) t
-    where e.%2$s = t.id::%3$s
+    where e.%2$s = any (array[t.id::%3$s])
       and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
 end
 $write$;
@@ -19223,7 +19257,7 @@ begin
     with seen as materialized (
       select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s
     ), path as materialized (
@@ -19553,7 +19587,8 @@ create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids t
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
   attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
-  done_id int, via text, retry_count smallint
+  done_id int, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint,
+  held boolean, queue_at timestamptz, error jsonb
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -19575,23 +19610,20 @@ begin
       end,
       case r.status when 'failed' then w.error ->> 'code' end,
       case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-      d.done_id, d.via, w.retry_count
+      d.done_id, d.via, w.retry_count, w.state, w.parent_id, w.held, w.queue_at, w.error
     from unnest(p_ids) i(id)
     cross join lateral (
-      select o.*
-      from millrace.runs o
-      where o.entity_id = i.id and o.pipeline_id = p_pipeline_id
-      order by o.id desc limit 1) r
+      select o.* from millrace.runs o
+      where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
+      order by o.entity_id desc, o.id desc limit 1) r
     cross join lateral (
       select r.status = 'completed' and r.began_from is not null and exists (
-        select
-        from millrace.attempts a
-        where a.run_id = r.id
-          and not a.superseded
+        select from millrace.attempts a
+        where a.run_id = r.id and not a.superseded
           and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
       offset 0) e
     left join lateral (
-      select a.*, s.kind, s.shows, vs.position
+      select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       join millrace.stages s on s.id = a.stage_id
@@ -19604,8 +19636,9 @@ begin
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
-    left join lateral millrace.done_before(r.id, r.version_id, w.position) d
-      on r.status = 'running'
+    left join lateral (
+      select b.* from millrace.done_before(r.id, r.version_id, w.position) b
+      where r.status = 'running' and w.needs <> '{}' offset 0) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
@@ -19648,22 +19681,21 @@ begin
       end,
       case
         when d.run_status = 'completed' then 0
-        else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
+        else coalesce(d.retry_count, 0) + coalesce(d.state = 'failed', false)::int
       end,
       case
-        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
+        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or d.held) then d.queue_at
       end,
       case
         when d.run_status = 'completed' then null
-        when a.error is not null then millrace.owner_message(a.error, a.id)
+        when d.error is not null then millrace.owner_message(d.error, d.attempt_id)
         when d.retry_count > 0 then (
           select millrace.owner_message(o.error, o.id)
           from millrace.attempts o
-          where o.id = a.parent_id)
+          where o.id = d.parent_id)
       end
     from millrace.pipelines p
     cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-    left join millrace.attempts a on a.id = d.attempt_id
     where p.id = p_pipeline_id;
 end
 $$;
@@ -20928,10 +20960,10 @@ begin
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
       'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool)',
-      'millrace.runs_to_skip(int4, int8[], bool)', 'millrace.why_unmet()',
-      'millrace.begin_open(int8[])', 'millrace.advance_others(int4, int8[])',
-      'millrace.begin_followers(int4, int8[])', 'millrace.skip_stage(int4, int8[], jsonb)',
-      'millrace.add_skipped(int4, int8[], jsonb)',
+      'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
+      'millrace.why_unmet()', 'millrace.begin_open(int8[])',
+      'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
+      'millrace.skip_stage(int4, int8[], jsonb)', 'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
       'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
       'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
@@ -20978,7 +21010,7 @@ begin
       'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
       'millrace.check_due(jsonb)', 'millrace.missing_due_index(millrace.pipelines)',
-      'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text)',
+      'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text, timestamptz)',
       'millrace.due_rows(millrace.pipelines, timestamptz, text, int4)',
       'millrace.lock_due(millrace.pipelines, text[])',
       'millrace.start_held(millrace.pipelines, int4, text[], timestamptz)',
