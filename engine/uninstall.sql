@@ -257,11 +257,13 @@ declare
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
       'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
-      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
-      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
-      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
-      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
-      'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.write_asked(millrace.pipelines, text, text[])',
+      'millrace.asked_of_rows(int4, text[])', 'millrace.brought_along(int4, int4, text[])',
+      'millrace.given_at_first(int4, int4, text[])', 'millrace.note_given(int4, int8[])',
+      'millrace.note_done_before(int8[], int4)', 'millrace.given_runs(int4, int8[])',
+      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
+      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
+      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -369,7 +371,8 @@ declare
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
-      'millrace.is_last(millrace.stages)',
+      'millrace.is_last(millrace.stages)', 'millrace.is_plain_root(millrace.stages, jsonb)',
+      'millrace.begun_branch(millrace.pipelines, text, millrace.stages)',
       'millrace.write_status_outcomes(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',
@@ -496,8 +499,8 @@ begin
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any (array[
-      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'metadata_of_entities',
-      'project_entities', 'quota_keys', 'keys_of_entities'
+      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities'
     ]::text[])
         or exists (
           select

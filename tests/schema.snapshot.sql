@@ -1483,7 +1483,8 @@ function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until time
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
-function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2db6a46211cedb7c47a039ed6fa761b0
+function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a565320660fdfa04e8366515f98a147b
+function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 361a61b1812e3f88f6da9d494e653f0d
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
 function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body fffb71f138840e6e4d3b2a2da059c155
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
@@ -1493,8 +1494,10 @@ function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] lan
 function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
 function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
 function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 0fc3f5b402309e9012715ac893d4193c
+function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b788f75e163c09de0dc3db46ebfa97b
+function millrace.asked_of_rows(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54ff5271530184e076575a5eda491667
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
-function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08929c898fd12a9cfab43645d900edf2
+function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a799dae45040f9cc102673aea0936c2c
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
@@ -1513,6 +1516,7 @@ function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpg
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
 function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d6c755f266ee3e94e9c8a80cac25d034
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
+function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cb63a1907638043f8412d8e898ab089a
 function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 40244886cf61e5a4c850412bc1c9dd74
@@ -1525,6 +1529,7 @@ function millrace.books__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
+function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d428d14f6c46a7a28f8f1eed7fb8199
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body f0be7c1550441f31881b00ec80718e1f
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body 34dd1cbb10d7a3824ca5af815fcb0e02
 function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 73330b4393ac3814799a8008d09f3f6b
@@ -1713,6 +1718,7 @@ function millrace.function_named(p_name text, p_arguments text) returns regproce
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
 function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body deeea7e4f668634de575c19512004d0c
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
+function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 9e595da0f8dfce8f3193a7726a30c2ae
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
 function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6ffdce571581ddae0d1476b9f1c733e8
@@ -1742,6 +1748,7 @@ function millrace.is_last(p_stage millrace.stages) returns boolean language sql 
 function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 656d381baa126644249710ba8188051d
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b9a300ee8596cf8862ff42ce1c98035
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
+function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 94c1fca994afdd879aac658512d71d68
 function millrace.is_pressed_back(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 06942d21bd52045243e6da3230f58bec
 function millrace.is_rested(p_ways integer[], p_key text, p_due timestamp with time zone) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bcf198b0519f76e23b2191a927b5a21
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
@@ -1808,13 +1815,13 @@ function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns v
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before boolean DEFAULT false) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a17931d6696ca7f6d4bacb51605f0972
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before boolean DEFAULT false) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 17102294ece12103685a80cc11c7c866
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
 function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c6447d71b8ff409aca0d343edbd977c
 function millrace.note_done_before(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e54130eed9f997b91980d6dbca0cc4b1
-function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body f0099757f2180230440b2d945b1f6cce
+function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 525d533e9fb7aaef410713f34fff3154
 function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
@@ -2073,8 +2080,9 @@ function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[] la
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2987a055be1c717d87b2ca8c3910a64c
+function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 331c6ac58c489c498dbc56bef20a733e
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
-function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a481e73cd178213a2760dabfa7335a1
+function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa1271172a6e84cb3c8a936f952347c
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
 function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=1s body e2a94b8f2ade5bd4b0614f4303ed104d
 function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
@@ -2087,7 +2095,7 @@ function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 888215d0b1eef532599db63be7071d64
 function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83514022f0c16ce62df828a27e924e91
-function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f28cf5a2432237e59160ce0f8e000728
+function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1074ff3325589abe16e378a95058e758
 function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
 function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body dbe9920321a5c65687d6d92fe771ea03
 function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c267522cbdbec24bf3812153705890

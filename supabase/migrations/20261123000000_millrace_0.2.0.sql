@@ -1069,6 +1069,7 @@ $write$;
 --   leads__lock(ids, wait)                   locks entities, in key order
 --   leads__rows(ids, each)                   their rows, without engine columns
 --   leads__sizes(ids)                        how large the rows are
+--   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__metadata(ids)                     what runs copy, where declared
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
@@ -1159,8 +1160,8 @@ revoke all on function millrace.%1$I from public$f$, p_function, p_signature,
 end
 $write$;
 
--- Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and
--- project_entities, which lead from the engine to the functions of each pipeline; static as well,
+-- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities,
+-- metadata_of_entities and project_entities, which lead from the engine to the functions of each pipeline; static as well,
 -- with one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
 language plpgsql
@@ -1188,6 +1189,17 @@ begin
     '(p_pipeline_id int, p_ids text[]) returns bigint[]', v_ids,
     array(select format('return millrace.%I(p_ids);', n || '__sizes') from unnest(v_names) n),
     'the bytes of what rows_of_entities() would build of each entity, as they are stored.');
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where to_regprocedure(
+    format('millrace.%I(text[], bigint)', p.name || '__asked')) is not null;
+  perform millrace.write_way('asked_of_entities',
+    '(p_pipeline_id int, p_ids text[], p_each bigint) returns jsonb[]', v_ids,
+    array(select format('return millrace.%I(p_ids, p_each);', n || '__asked')
+      from unnest(v_names) n),
+    'what the conditions of given stages read of a pipeline''s entities in the order of their '
+    'keys; null where all of a row is to be built.');
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
@@ -1258,6 +1270,7 @@ as $$
 declare
   v_pipeline millrace.pipelines;
   v_stages text[];
+  v_columns text[];
   v_key_type text;
   v_function regprocedure;
 begin
@@ -1276,12 +1289,14 @@ begin
   perform millrace.detach_old(v_pipeline);
   v_key_type := millrace.key_type(v_pipeline);
   perform millrace.write_lock(v_pipeline, v_key_type);
-  perform millrace.write_rows(v_pipeline, v_key_type, array(
+  v_columns := array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
     where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'
     union all
-    select unnest(millrace.status_columns(v_pipeline.status))));
+    select unnest(millrace.status_columns(v_pipeline.status)));
+  perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
+  perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_metadata(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
@@ -5661,15 +5676,21 @@ declare
   v_now timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_given text[];
   v_runs bigint[];
   v_stage millrace.version_stages;
 begin
   perform millrace.refuse_metadata(v_copied.faults);
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.has_given then
+    v_given := millrace.given_at_first(
+      p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
+  end if;
   with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, v_now
-    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
+    insert into millrace.runs
+      (pipeline_id, version_id, entity_id, metadata_id, given, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, e.given::int[], v_now
+    from unnest(p_entity_ids, v_copied.ids, v_given) e(id, metadata_id, given)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -5685,9 +5706,6 @@ begin
   end if;
   if v_pipeline.is_child then
     perform millrace.inherit_place(v_runs);
-  end if;
-  if v_pipeline.has_given then
-    perform millrace.note_given(p_pipeline_id, v_runs);
   end if;
   if p_done_before then
     perform millrace.note_done_before(v_runs, p_stage_id);
@@ -13821,10 +13839,149 @@ $$;
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
--- Notes of new runs, whose entities the caller holds, which stages their rows bring along; of first
--- runs alone. A row that is larger than a worker takes is not read: it brings nothing along. The
--- queries leave a plan no choice (limit, + 0, ctid): one of a time when there were no runs would
--- compare each with all there are now.
+-- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
+-- stages read, in any version: of a column that is only compared with null, that much. It is
+-- dropped where there are no such conditions, or one may read all of a row: then the row is built.
+create or replace function millrace.write_asked(
+  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_name text := p_pipeline.name || '__asked';
+  v_columns name[] := array(
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (p_engine_columns)
+    order by a.attnum);
+  v_asked record;
+begin
+  select bool_and(q.named) as named, string_agg(q.pair, ', ' order by q.pair) as pairs into v_asked
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      case when n.names[2] = any (v_columns) then format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then '%1$L, case when x.%1$I is not null then true end' else '%1$L, to_jsonb(x.%1$I)'
+        end, n.names[2]) end as pair
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
+  if v_asked.named is not true or v_asked.pairs is null then
+    execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns jsonb[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (
+      select case when (p_each < %2$s) is not true then
+        jsonb_build_object('entity', jsonb_build_object(%3$s)) end
+      from %4$s x
+      where x.%5$I = i.id::%6$s)
+    from unnest(p_ids) with ordinality i(id, place)
+    order by i.place);
+end $$$f$,
+    v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+    v_asked.pairs, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+end
+$write$;
+
+-- Builds of rows what the conditions of given stages are asked about; null for one that may have
+-- more bytes than a worker takes.
+create or replace function millrace.asked_of_rows(p_pipeline_id int, p_ids text[]) returns jsonb[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(millrace.asked_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()), array(
+    select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
+    from unnest(millrace.rows_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()))
+      with ordinality r(entity, place)
+    order by r.place));
+end
+$$;
+
+-- Says of rows, null among them, which stages of a version they bring along, as texts of arrays.
+-- Rows of which the conditions read the same are asked about once. A row that is larger than a
+-- worker takes is not read: it brings nothing along.
+create or replace function millrace.brought_along(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select g.given
+    from (
+      select unnest(a.places) as place, array(
+        select vs.stage_id
+        from millrace.version_stages vs
+        where vs.version_id = p_version_id
+          and vs.given_path is not null
+          and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
+        order by vs.position)::text as given
+      from (
+        select u.asked, array_agg(u.place) as places
+        from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
+          with ordinality u(asked, place)
+        group by u.asked) a) g
+    order by g.place);
+end
+$$;
+
+-- Says of entities, which the caller holds, which stages the rows bring along if their first runs
+-- begin now; null of those that had a run. The queries leave a plan no choice (limit): one of a
+-- time when there were no runs would compare each with all there are now.
+create or replace function millrace.given_at_first(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_first text[] := array(
+    select case when (
+        select r.id
+        from millrace.runs r
+        where r.entity_id = i.id
+          and r.pipeline_id = any (v_ways)
+        limit 1) is null
+      and (
+        select b.entity_id
+        from millrace.begun_rows b
+        where b.pipeline_id = any (v_ways)
+          and b.entity_id = i.id
+        limit 1) is null then i.id end
+    from unnest(p_entity_ids) with ordinality i(id, place)
+    order by i.place);
+begin
+  if array_remove(v_first, null) = '{}' then
+    return null;
+  end if;
+  return array(
+    select case when u.id is not null then u.given end
+    from unnest(v_first, millrace.brought_along(p_pipeline_id, p_version_id, v_first))
+      with ordinality u(id, given, place)
+    order by u.place);
+end
+$$;
+
+-- Notes of new child runs, whose entities the caller holds, which stages their rows bring along.
 create or replace function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -13839,42 +13996,32 @@ begin
     return;
   end if;
   v_ways := millrace.ways_of(p_pipeline_id);
-  select array_agg(r.ctid order by r.id) as places,
-    array_agg(r.entity_id order by r.id) as entity_ids
-  into v_first
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and (
-      select o.id
-      from millrace.runs o
-      where o.entity_id = r.entity_id
-        and o.pipeline_id = any (v_ways)
-        and o.id + 0 < r.id
-      limit 1) is null
-    and (
-      select b.entity_id
-      from millrace.begun_rows b
-      where b.pipeline_id = any (v_ways)
-        and b.entity_id = r.entity_id
-      limit 1) is null;
-  if v_first.places is null then
-    return;
-  end if;
-  update millrace.runs r
-  set given = array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = r.version_id
-      and vs.given_path is not null
-      and coalesce(jsonb_path_match_tz(u.asked, vs.given_path, '{}', true), false)
-    order by vs.position)
-  from (
-    select u.place,
-      case when u.entity is not null then jsonb_build_object('entity', u.entity::jsonb) end as asked
-    from unnest(v_first.places, millrace.rows_of_entities(
-      p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(place, entity)
-    offset 0) u
-  where r.ctid = u.place;
+  for v_first in
+    select r.version_id, array_agg(r.ctid order by r.id) as places,
+      array_agg(r.entity_id order by r.id) as entity_ids
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (
+        select o.id
+        from millrace.runs o
+        where o.entity_id = r.entity_id
+          and o.pipeline_id = any (v_ways)
+          and o.id + 0 < r.id
+        limit 1) is null
+      and (
+        select b.entity_id
+        from millrace.begun_rows b
+        where b.pipeline_id = any (v_ways)
+          and b.entity_id = r.entity_id
+        limit 1) is null
+    group by r.version_id
+  loop
+    update millrace.runs r
+    set given = u.given::int[]
+    from unnest(v_first.places, millrace.brought_along(
+      p_pipeline_id, v_first.version_id, v_first.entity_ids)) u(place, given)
+    where r.ctid = u.place;
+  end loop;
 end
 $$;
 
@@ -19351,6 +19498,38 @@ as $$
       and vs.dependents <> '{}')
 $$;
 
+-- Says whether a stage is the first of its chain in every version, and shows whatever is queued
+-- there alike, without figures: then nothing needs to be asked about it.
+create or replace function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_stage.kind not in ('manual', 'pipeline')
+    and not p_stage.shows ? 'backoff'
+    and not p_status ?| array['attempts', 'retry_at', 'error']
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.stage_id = p_stage.id
+        and (vs.needs <> '{}' or vs.after <> '[]'))
+$$;
+
+-- Writes the branch for a batch that is queued at the first stage, as all do that begin.
+create or replace function millrace.begun_branch(
+  p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
+    p_stage.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c$t$, p_stage.shows ->> 'queued', p_stage.id), false))
+$$;
+
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
 -- readies the next, which needs no look at any run; whatever else it is asked of the tables.
 create or replace function millrace.write_status_outcomes(
@@ -19369,7 +19548,8 @@ declare
   v_now timestamptz := millrace.now();
   v_ready int;
   v_ids text[];
-begin
+  v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
+begin%5$s
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
@@ -19402,7 +19582,11 @@ end $$$f$,
     array(
       select s.name
       from unnest(p_stages) s
-      where s.kind <> 'manual' and millrace.is_last(s)));
+      where s.kind <> 'manual' and millrace.is_last(s)),
+    (
+      select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
+      from unnest(p_stages) s
+      where millrace.is_plain_root(s, p_pipeline.status)));
 end
 $write$;
 
@@ -20769,8 +20953,8 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and f.prorettype <> 'trigger'::regtype
       and (f.proname = any (array[
-      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'metadata_of_entities',
-      'project_entities', 'quota_keys', 'keys_of_entities'
+      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities'
     ]::text[])
         or exists (
           select
@@ -21027,11 +21211,13 @@ begin
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
       'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
-      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
-      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
-      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
-      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
-      'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.write_asked(millrace.pipelines, text, text[])',
+      'millrace.asked_of_rows(int4, text[])', 'millrace.brought_along(int4, int4, text[])',
+      'millrace.given_at_first(int4, int4, text[])', 'millrace.note_given(int4, int8[])',
+      'millrace.note_done_before(int8[], int4)', 'millrace.given_runs(int4, int8[])',
+      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
+      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
+      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -21139,7 +21325,8 @@ begin
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
-      'millrace.is_last(millrace.stages)',
+      'millrace.is_last(millrace.stages)', 'millrace.is_plain_root(millrace.stages, jsonb)',
+      'millrace.begun_branch(millrace.pipelines, text, millrace.stages)',
       'millrace.write_status_outcomes(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',

@@ -172,6 +172,38 @@ as $$
       and vs.dependents <> '{}')
 $$;
 
+-- Says whether a stage is the first of its chain in every version, and shows whatever is queued
+-- there alike, without figures: then nothing needs to be asked about it.
+create or replace function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_stage.kind not in ('manual', 'pipeline')
+    and not p_stage.shows ? 'backoff'
+    and not p_status ?| array['attempts', 'retry_at', 'error']
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.stage_id = p_stage.id
+        and (vs.needs <> '{}' or vs.after <> '[]'))
+$$;
+
+-- Writes the branch for a batch that is queued at the first stage, as all do that begin.
+create or replace function millrace.begun_branch(
+  p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
+    p_stage.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c$t$, p_stage.shows ->> 'queued', p_stage.id), false))
+$$;
+
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
 -- readies the next, which needs no look at any run; whatever else it is asked of the tables.
 create or replace function millrace.write_status_outcomes(
@@ -190,7 +222,8 @@ declare
   v_now timestamptz := millrace.now();
   v_ready int;
   v_ids text[];
-begin
+  v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
+begin%5$s
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
@@ -223,7 +256,11 @@ end $$$f$,
     array(
       select s.name
       from unnest(p_stages) s
-      where s.kind <> 'manual' and millrace.is_last(s)));
+      where s.kind <> 'manual' and millrace.is_last(s)),
+    (
+      select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
+      from unnest(p_stages) s
+      where millrace.is_plain_root(s, p_pipeline.status)));
 end
 $write$;
 
