@@ -1161,8 +1161,8 @@ end
 $write$;
 
 -- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities,
--- metadata_of_entities and project_entities, which lead from the engine to the functions of each pipeline; static as well,
--- with one branch a pipeline.
+-- metadata_of_entities and project_entities, which lead from the engine to the functions of each
+-- pipeline; static as well, with one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -19107,6 +19107,23 @@ as $$
       with ordinality s(value, place)) y
 $$;
 
+-- Lists the moves of a run that leaves every stage out: it shows its last one as done.
+create or replace function millrace.moves_past_all(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select w, coalesce(l.shows ->> 'completed', l.shows ->> 'asked'), 'work'
+  from (select f.* from stage f order by f.place limit 1) f
+  cross join (select s.* from stage s order by s.place desc limit 1) l
+  cross join unnest(array[f.ready, f.shows ->> 'enter']) w
+  where w is not null
+    and not exists (select from stage b where not b.may_skip)
+$$;
+
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
 -- under way may be cancelled, or left out.
 create or replace function millrace.moves_of_calls(p_version_id int)
@@ -19290,6 +19307,9 @@ begin
     union
     select e.from_value, e.to_value, 'engine', e.means, null, null, false
     from millrace.moves_between(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_past_all(p_version_id) e
     union
     select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
       bool_or(e.declared)
@@ -21319,9 +21339,10 @@ begin
       'millrace.refuse_move(int4, int4, int4, text, text, text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
-      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
-      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
-      'millrace.save_moves(int4)', 'millrace.status_figures(jsonb, bool)',
+      'millrace.moves_past_all(int4)', 'millrace.moves_of_calls(int4)',
+      'millrace.resting_values(int4)', 'millrace.moves_of_questions(int4)',
+      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
+      'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
