@@ -7,38 +7,44 @@
 -- slash and what tells where a reader came from (as clean-url.ts has it), its parameters sorted.
 -- Null for null.
 create function public.url_fingerprint(p_url text) returns text
-language sql immutable
+language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
-  with parts as (
-    select regexp_match(btrim(p_url), '^[a-z]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i') as p
-  ), query as (
-    select string_agg(g.pair, '&' order by g.pair collate "C") as text
-    from parts, regexp_split_to_table(parts.p[3], '&') g(pair)
-    cross join lateral lower(split_part(g.pair, '=', 1)) n(name)
-    where g.pair <> ''
-      and n.name !~ '^(utm|pk|mtm|piwik|matomo)_'
-      and n.name <> all (string_to_array(
-        'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh '
-        'mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id wickedid _ga _gl _hsenc _hsmi '
-        '__hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer '
-        'guce_referrer_sig cmpid ncid sr_share s_cid xtor spm at_medium at_campaign '
-        'at_custom1 at_custom2', ' '))
-  )
-  select 'url:' || encode(sha256(convert_to(
-    regexp_replace(regexp_replace(lower(parts.p[1]), '^www\.', ''), ':(80|443)$', '')
-      || rtrim(parts.p[2], '/') || coalesce('?' || query.text, ''), 'utf8')), 'hex')
-  from parts, query
+declare
+  v_parts text[] := regexp_match(btrim(p_url), '^[a-z]+://([^/?#]*)([^?#]*)(?:\?([^#]*))?', 'i');
+  v_query text;
+begin
+  if v_parts[3] <> '' then
+    v_query := (
+      select string_agg(g.pair, '&' order by g.pair collate "C")
+      from regexp_split_to_table(v_parts[3], '&') g(pair)
+      cross join lateral lower(split_part(g.pair, '=', 1)) n(name)
+      where g.pair <> ''
+        and n.name !~ '^(utm|pk|mtm|piwik|matomo)_'
+        and n.name <> all (string_to_array(
+          'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh '
+          'mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id vero_id wickedid _ga _gl _hsenc _hsmi '
+          '__hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer '
+          'guce_referrer_sig cmpid ncid sr_share s_cid xtor spm at_medium at_campaign '
+          'at_custom1 at_custom2', ' ')));
+  end if;
+  return 'url:' || encode(sha256(convert_to(
+    regexp_replace(regexp_replace(lower(v_parts[1]), '^www\.', ''), ':(80|443)$', '')
+      || rtrim(v_parts[2], '/') || coalesce('?' || v_query, ''), 'utf8')), 'hex');
+end
 $$;
 
 -- Says by what the same text is known again, however it is set. Null for one too short to tell.
 create function public.text_fingerprint(p_text text) returns text
-language sql immutable
+language sql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
   select case when length(w.words) >= 40
     then 'text:' || encode(sha256(convert_to(w.words, 'utf8')), 'hex') end
-  from (select regexp_replace(lower(p_text), '[^[:alnum:]]+', '', 'g') as words) w
+  -- Blanks first: replace() takes a twentieth of the pattern's time.
+  from (
+    select regexp_replace(replace(replace(replace(lower(p_text), ' ', ''), ',', ''), '.', ''),
+      '[^[:alnum:]]+', '', 'g') as words) w
 $$;
 
 -- Gives a fingerprint to an article unless another holds it, and says which: the original, where

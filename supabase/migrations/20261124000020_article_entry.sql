@@ -78,7 +78,8 @@ begin
   new.duplicate_of := null;
   -- Whoever still writes the old column means the code that it stands for.
   if new.status_code is null and new.status is null then
-    new.status_code := public.article_entry_code(new);
+    new.status_code :=
+      case new.entry_type when 'discovered' then 100 else public.article_entry_code(new) end;
   end if;
   new.url_fingerprint := public.url_fingerprint(new.url);
   if new.url_fingerprint is not null then
@@ -99,6 +100,21 @@ $$;
 create trigger ingestion_queue_enter before insert on public.ingestion_queue
   for each row execute function public.enter_article();
 
+-- Has the articles found that claim fingerprints, as soon as they stand: by their key, also in a
+-- session that planned how when there were few articles.
+create function public.check_claims() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp set enable_seqscan = off
+as $$
+begin
+  set constraints public.article_fingerprint_queue_fkey immediate;
+  set constraints public.article_fingerprint_queue_fkey deferred;
+  return null;
+end
+$$;
+create trigger ingestion_queue_claims after insert on public.ingestion_queue
+  for each statement execute function public.check_claims();
+
 revoke all on function public.article_entry_code(public.ingestion_queue),
-  public.article_lacks(public.ingestion_queue), public.enter_article()
+  public.article_lacks(public.ingestion_queue), public.enter_article(), public.check_claims()
   from public, anon, authenticated, service_role;

@@ -81,6 +81,23 @@ test('a row that nothing moves on is started again at most once a minute', async
   expect(await sweep(engine)).toBe(1);
 });
 
+test('a row that its run moves on by seconds is started again then, and not beside the run', async ({ engine }) => {
+  await define(engine);
+  const [id] = await insert(engine, 0);
+  await sweep(engine);
+  await engine.advance('1 second');
+  await engine.sql.query(`update public.items set check_at = millrace.now() + interval '5 seconds'`);
+  await finish(engine, 'check', 1);
+  await engine.advance('5 seconds');
+  expect(await sweep(engine)).toBe(0);
+  await finish(engine, 'note', 1);
+  expect(await sweep(engine)).toBe(1);
+  const worker = await Worker.of(engine, 'check');
+  for (const item of await worker.take()) await worker.complete([failed(item, { permanent: true })]);
+  expect(await sweep(engine)).toBe(0);
+  expect(await runs(engine, id)).toBe(2);
+});
+
 test('two sweeps at once start each row once', async ({ engine }) => {
   await define(engine);
   await insert(engine, 0, 20);

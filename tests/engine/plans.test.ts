@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
+import { makeNotes } from '../support/status.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
 
 /** Pages that the indexes of millrace.runs have been read for so far, those that both sessions have counted included. */
@@ -61,4 +62,20 @@ test('starting over in live runs beside new ones looks at each row once', async 
   // All of it went both ways.
   expect(await engine.value(`select count(*)::int from millrace.attempts where superseded`)).toBe(1600);
   expect(await engine.value('select count(*)::int from millrace.runs')).toBe(1600);
+});
+
+test('rows that enter in bulk, in a session and in tables that knew none, are each looked at once', async ({
+  engine,
+}) => {
+  await makeNotes(engine, (definition) => {
+    for (const stage of definition.stages) Object.assign(stage, { given: `$.entity.title == "${stage.name}"` });
+  });
+  await engine.sql.query('vacuum analyze');
+  const enter = (count: number) =>
+    `insert into public.note (label, status_code) select 'many', 100 from generate_series(1, ${count})`;
+  const rows = (count: number) => planRows(engine.database.superUrl, `${enter(1)}; ${enter(count)}; ${enter(count)}`);
+  const [few, many] = [await rows(200), await rows(800)];
+  expect(few).toBeGreaterThan(400);
+  expect(many).toBeLessThan(few * 6);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(2002);
 });

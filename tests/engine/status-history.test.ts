@@ -232,3 +232,15 @@ test('check_invariants() names a row that does not show its run, and a history t
   await engine.sql.query('delete from public.note_history where id > 1');
   await engine.sql.query('alter table public.note enable trigger user');
 });
+
+test('a row whose conditions leave every stage out goes from where it entered to the last value, by legal moves', async ({
+  engine,
+}) => {
+  await makeNotes(engine, ({ stages }) => {
+    for (const stage of stages) Object.assign(stage, { when: '$.entity.label != "none"' });
+  });
+  for (const entered of [100, 110]) {
+    expect(await valuesOf(engine, await insert(engine, entered, 'none'))).toEqual([entered, 400]);
+  }
+  await engine.expectSound();
+});

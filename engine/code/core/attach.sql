@@ -6,6 +6,7 @@
 --   leads__lock(ids, wait)                   locks entities, in key order
 --   leads__rows(ids, each)                   their rows, without engine columns
 --   leads__sizes(ids)                        how large the rows are
+--   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__metadata(ids)                     what runs copy, where declared
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
@@ -96,9 +97,9 @@ revoke all on function millrace.%1$I from public$f$, p_function, p_signature,
 end
 $write$;
 
--- Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and
--- project_entities, which lead from the engine to the functions of each pipeline; static as well,
--- with one branch a pipeline.
+-- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities,
+-- metadata_of_entities and project_entities, which lead from the engine to the functions of each
+-- pipeline; static as well, with one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -125,6 +126,17 @@ begin
     '(p_pipeline_id int, p_ids text[]) returns bigint[]', v_ids,
     array(select format('return millrace.%I(p_ids);', n || '__sizes') from unnest(v_names) n),
     'the bytes of what rows_of_entities() would build of each entity, as they are stored.');
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where to_regprocedure(
+    format('millrace.%I(text[], bigint)', p.name || '__asked')) is not null;
+  perform millrace.write_way('asked_of_entities',
+    '(p_pipeline_id int, p_ids text[], p_each bigint) returns jsonb[]', v_ids,
+    array(select format('return millrace.%I(p_ids, p_each);', n || '__asked')
+      from unnest(v_names) n),
+    'what the conditions of given stages read of a pipeline''s entities in the order of their '
+    'keys; null where all of a row is to be built.');
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
@@ -195,6 +207,7 @@ as $$
 declare
   v_pipeline millrace.pipelines;
   v_stages text[];
+  v_columns text[];
   v_key_type text;
   v_function regprocedure;
 begin
@@ -213,12 +226,14 @@ begin
   perform millrace.detach_old(v_pipeline);
   v_key_type := millrace.key_type(v_pipeline);
   perform millrace.write_lock(v_pipeline, v_key_type);
-  perform millrace.write_rows(v_pipeline, v_key_type, array(
+  v_columns := array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
     where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'
     union all
-    select unnest(millrace.status_columns(v_pipeline.status))));
+    select unnest(millrace.status_columns(v_pipeline.status)));
+  perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
+  perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_metadata(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then

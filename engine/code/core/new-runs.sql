@@ -63,15 +63,21 @@ declare
   v_now timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_given text[];
   v_runs bigint[];
   v_stage millrace.version_stages;
 begin
   perform millrace.refuse_metadata(v_copied.faults);
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.has_given then
+    v_given := millrace.given_at_first(
+      p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
+  end if;
   with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, v_now
-    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
+    insert into millrace.runs
+      (pipeline_id, version_id, entity_id, metadata_id, given, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, e.given::int[], v_now
+    from unnest(p_entity_ids, v_copied.ids, v_given) e(id, metadata_id, given)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -87,9 +93,6 @@ begin
   end if;
   if v_pipeline.is_child then
     perform millrace.inherit_place(v_runs);
-  end if;
-  if v_pipeline.has_given then
-    perform millrace.note_given(p_pipeline_id, v_runs);
   end if;
   if p_done_before is not null then
     perform millrace.note_done_before(v_runs, p_done_before);
@@ -122,11 +125,12 @@ begin
   cross join lateral unnest(vs.needs) n
   join millrace.stages s on s.id = n
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select d.id
       from millrace.done_attempts d
       where d.run_id = r.id
-        and d.stage_id = n);
+        and d.stage_id = n
+      limit 1) is null;
   if v_lacking.runs = 0 then
     return;
   end if;

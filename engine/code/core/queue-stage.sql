@@ -136,7 +136,8 @@ declare
   v_wake int[] := '{}';
 begin
   -- Locked before it is decided who has none: without a projection, a worker that ends a run does
-  -- not hold its row.
+  -- not hold its row. "+ 0" has the runs sorted: to find them in order, a plan of a time when there
+  -- were few would read them all.
   select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
   from (
     select r.id, r.entity_id
@@ -144,7 +145,7 @@ begin
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
-    order by r.id
+    order by r.id + 0
     for no key update) l;
   if v_counted then
     perform millrace.name_payers(p_pipeline_id, v_live.runs);

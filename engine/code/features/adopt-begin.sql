@@ -43,6 +43,7 @@ create or replace function millrace.begin(p_pipeline text, p_value text, p_limit
 returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);

@@ -153,7 +153,8 @@ end
 $$;
 
 -- Adopts the next portion of rows, and begins what their values begin; tells of each old value how
--- many it were. A row that has a run already shows that instead.
+-- many it were. A row that has a run already shows that instead. Rows are found by their keys,
+-- also with plans of a time when there were no runs.
 create or replace function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_call text, p_limit int
 ) returns table (
@@ -161,6 +162,7 @@ create or replace function millrace.adopt_portion(
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare

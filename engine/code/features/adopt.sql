@@ -234,7 +234,7 @@ create or replace function millrace.adopt(
   p_value_function text,
   p_dry_run boolean default true,
   p_else text default null,
-  p_portion int default 500
+  p_portion int default 250
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text

@@ -26,7 +26,7 @@ begin
     select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
   loop
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_skipped.run_ids));
+    p_run_ids := millrace.without(p_run_ids, v_skipped.run_ids);
   end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;
@@ -43,6 +43,18 @@ begin
       return v_wake || p_stage_id;
   end case;
 end
+$$;
+
+-- Leaves these out of a list of ids. "not in" looks each up; "<> all" would compare it with all.
+create or replace function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select i.id
+    from unnest(p_ids) with ordinality i(id, place)
+    where i.id not in (select o from unnest(p_others) o)
+    order by i.place)
 $$;
 
 -- Picks the runs in which a stage is not to begin, and says why: the skip of a need cascades,
@@ -75,7 +87,7 @@ begin
     group by c.on_demand
   loop
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end loop;
   if p_by_name then
     return;
@@ -84,13 +96,13 @@ begin
   if cardinality(run_ids) > 0 then
     why := millrace.why_undemanded();
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   run_ids := millrace.given_runs(p_stage_id, p_run_ids);
   if cardinality(run_ids) > 0 then
     why := millrace.why_given();
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   run_ids := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(run_ids) > 0 then

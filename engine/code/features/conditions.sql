@@ -2,6 +2,9 @@
 --
 -- advance() queues an unconditional stage as soon as its needs are done. The others come through
 -- begin_stage(): a condition may skip one, a threshold may hold it back.
+--
+-- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
+-- session that planned it when there were few attempts compare each run with all there are now.
 
 -- Says whether a stage of a run is done.
 create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
@@ -97,12 +100,13 @@ begin
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     where r.id = any (p_run_ids)
       and (r.status = 'running') is true
-      and not exists (
-        select
+      and (
+        select a.id
         from millrace.attempts a
         where a.run_id = r.id
           and a.stage_id = p_stage_id
-          and not a.superseded)
+          and not a.superseded
+        limit 1) is null
       and cardinality(vs.needs) = (
         select count(*)
         from millrace.done_attempts n
@@ -130,12 +134,13 @@ begin
   into v_unbegun
   from millrace.runs r
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select a.id
       from millrace.attempts a
       where a.run_id = r.id
         and a.stage_id = p_stage_id
-        and not a.superseded);
+        and not a.superseded
+      limit 1) is null;
   perform millrace.project(p_stage_id, v_unbegun.over);
   return coalesce(v_unbegun.runs, '{}');
 end

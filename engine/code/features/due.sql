@@ -1,7 +1,8 @@
 -- Due: the sweep starts runs by a timestamp column of the entity
 --
--- A row whose column is past gets a run, unless it has a live one or got its last less than a
--- minute ago. The run itself, or the user, moves the column on.
+-- A row whose column is past gets a run, unless it has a live one. The run itself, or the user,
+-- moves the column on: a time after the run's own start is a new one. While nobody does, the row
+-- gets its next run a minute after the last began.
 --
 -- What a sweep looks at is bounded, however many rows are past due and under way: first the rows
 -- that became due since it looked last, then the next few thousand of all that are past due, in
@@ -94,9 +95,10 @@ begin
 end
 $$;
 
--- Says whether a run of a row may start because it is due: it has no live one, and its last began a
--- minute ago or earlier.
-create or replace function millrace.is_rested(p_ways int[], p_key text) returns boolean
+-- Says whether a run of a row may start because it is due: it has no live one, and its last began
+-- before it was due, or a minute ago or earlier.
+create or replace function millrace.is_rested(p_ways int[], p_key text, p_due timestamptz)
+returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -112,7 +114,7 @@ begin
       order by r.id desc
       limit 1) l
     where l.status = 'running'
-      or l.created_at > millrace.now() - interval '1 minute');
+      or l.created_at >= p_due and l.created_at > millrace.now() - interval '1 minute');
 end
 $$;
 
@@ -148,17 +150,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
-  v_ways int[] := millrace.ways_of(p_pipeline.id);
   v_due text[];
 begin
   execute format(
-    'select array_agg(e.%2$I::text order by e.%2$I) from %3$s e '
-    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2',
+    'select coalesce(array_agg(e.%2$I::text order by e.%2$I), ''{}'') from %3$s e '
+    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
+    'and millrace.is_rested($3, e.%2$I::text, e.%1$I)',
     p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
     millrace.key_type(p_pipeline))
   into v_due
-  using v_held, millrace.now();
-  return array(select d from unnest(v_due) d where millrace.is_rested(v_ways, d));
+  using v_held, millrace.now(), millrace.ways_of(p_pipeline.id);
+  return v_due;
 end
 $$;
 
@@ -219,7 +221,7 @@ declare
   v_keys text[] := '{}';
 begin
   select count(*) as looked, max(k.due) as last,
-    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key)), '{}') as keys
+    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key, k.due)), '{}') as keys
   into v_fresh
   from millrace.due_rows(p_pipeline, p_progress.seen_until, null, v_portion) k;
   for v_row in
@@ -227,7 +229,7 @@ begin
     from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key, v_look) k
   loop
     v_looked := v_looked + 1;
-    if millrace.is_rested(v_ways, v_row.key) then
+    if millrace.is_rested(v_ways, v_row.key, v_row.due) then
       v_keys := v_keys || v_row.key;
     end if;
     exit when cardinality(v_keys) = v_portion;

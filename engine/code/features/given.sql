@@ -4,11 +4,153 @@
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
--- Notes of new runs, whose entities the caller holds, which stages their rows bring along; of first
--- runs alone. A row that is larger than a worker takes is not read: it brings nothing along.
+-- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
+-- stages read, in any version: of a column that is only compared with null, that much. It is
+-- dropped where there are no such conditions, or one may read all of a row: then the row is built.
+create or replace function millrace.write_asked(
+  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_name text := p_pipeline.name || '__asked';
+  v_columns name[] := array(
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (p_engine_columns)
+    order by a.attnum);
+  v_asked record;
+begin
+  select bool_and(q.named) as named, string_agg(q.pair, ', ' order by q.pair) as pairs into v_asked
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      case when n.names[2] = any (v_columns) then format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then '%1$L, case when x.%1$I is not null then true end' else '%1$L, to_jsonb(x.%1$I)'
+        end, n.names[2]) end as pair
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
+  if v_asked.named is not true or v_asked.pairs is null then
+    execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns jsonb[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (
+      select case when (p_each < %2$s) is not true then
+        jsonb_build_object('entity', jsonb_build_object(%3$s)) end
+      from %4$s x
+      where x.%5$I = i.id::%6$s)
+    from unnest(p_ids) with ordinality i(id, place)
+    order by i.place);
+end $$$f$,
+    v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+    v_asked.pairs, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+end
+$write$;
+
+-- Builds of rows what the conditions of given stages are asked about; null for one that may have
+-- more bytes than a worker takes.
+create or replace function millrace.asked_of_rows(p_pipeline_id int, p_ids text[]) returns jsonb[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(millrace.asked_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()), array(
+    select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
+    from unnest(millrace.rows_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()))
+      with ordinality r(entity, place)
+    order by r.place));
+end
+$$;
+
+-- Says of rows, null among them, which stages of a version they bring along, as texts of arrays.
+-- Rows of which the conditions read the same are asked about once. A row that is larger than a
+-- worker takes is not read: it brings nothing along.
+create or replace function millrace.brought_along(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select g.given
+    from (
+      select unnest(a.places) as place, array(
+        select vs.stage_id
+        from millrace.version_stages vs
+        where vs.version_id = p_version_id
+          and vs.given_path is not null
+          and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
+        order by vs.position)::text as given
+      from (
+        select u.asked, array_agg(u.place) as places
+        from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
+          with ordinality u(asked, place)
+        group by u.asked) a) g
+    order by g.place);
+end
+$$;
+
+-- Says of entities, which the caller holds, which stages the rows bring along if their first runs
+-- begin now; null of those that had a run. The queries leave a plan no choice (limit): one of a
+-- time when there were no runs would compare each with all there are now.
+create or replace function millrace.given_at_first(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_first text[] := array(
+    select case when (
+        select r.id
+        from millrace.runs r
+        where r.entity_id = i.id
+          and r.pipeline_id = any (v_ways)
+        limit 1) is null
+      and (
+        select b.entity_id
+        from millrace.begun_rows b
+        where b.pipeline_id = any (v_ways)
+          and b.entity_id = i.id
+        limit 1) is null then i.id end
+    from unnest(p_entity_ids) with ordinality i(id, place)
+    order by i.place);
+begin
+  if array_remove(v_first, null) = '{}' then
+    return null;
+  end if;
+  return array(
+    select case when u.id is not null then u.given end
+    from unnest(v_first, millrace.brought_along(p_pipeline_id, p_version_id, v_first))
+      with ordinality u(id, given, place)
+    order by u.place);
+end
+$$;
+
+-- Notes of new child runs, whose entities the caller holds, which stages their rows bring along.
 create or replace function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_ways int[];
@@ -19,38 +161,32 @@ begin
     return;
   end if;
   v_ways := millrace.ways_of(p_pipeline_id);
-  select array_agg(r.id order by r.id) as run_ids,
-    array_agg(r.entity_id order by r.id) as entity_ids
-  into v_first
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and not exists (
-      select
-      from millrace.runs o
-      where o.entity_id = r.entity_id
-        and o.pipeline_id = any (v_ways)
-        and o.id < r.id)
-    and not exists (
-      select
-      from millrace.begun_rows b
-      where b.pipeline_id = any (v_ways)
-        and b.entity_id = r.entity_id);
-  if v_first.run_ids is null then
-    return;
-  end if;
-  update millrace.runs r
-  set given = array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = r.version_id
-      and vs.given_path is not null
-      and u.entity is not null
-      and coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity::jsonb), vs.given_path, '{}', true), false)
-    order by vs.position)
-  from unnest(v_first.run_ids, millrace.rows_of_entities(
-    p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(id, entity)
-  where r.id = u.id;
+  for v_first in
+    select r.version_id, array_agg(r.ctid order by r.id) as places,
+      array_agg(r.entity_id order by r.id) as entity_ids
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (
+        select o.id
+        from millrace.runs o
+        where o.entity_id = r.entity_id
+          and o.pipeline_id = any (v_ways)
+          and o.id + 0 < r.id
+        limit 1) is null
+      and (
+        select b.entity_id
+        from millrace.begun_rows b
+        where b.pipeline_id = any (v_ways)
+          and b.entity_id = r.entity_id
+        limit 1) is null
+    group by r.version_id
+  loop
+    update millrace.runs r
+    set given = u.given::int[]
+    from unnest(v_first.places, millrace.brought_along(
+      p_pipeline_id, v_first.version_id, v_first.entity_ids)) u(place, given)
+    where r.ctid = u.place;
+  end loop;
 end
 $$;
 
@@ -126,8 +262,7 @@ begin
     v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
     v_given := millrace.given_runs(v_earlier.stage_id, v_open);
     perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, array(
-      select r from unnest(v_open) r where r <> all (v_given)));
+    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
     perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;

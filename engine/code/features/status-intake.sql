@@ -5,7 +5,8 @@
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run.
+-- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
+-- time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -35,9 +36,9 @@ begin
     left join lateral (
       select o.*
       from millrace.runs o
-      where o.entity_id = i.id
+      where o.entity_id = any (array[i.id])
         and o.pipeline_id = p.id
-      order by o.id desc
+      order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
       select a.stage_id

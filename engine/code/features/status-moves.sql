@@ -164,8 +164,8 @@ as $$
       with ordinality s(value, place)) y
 $$;
 
--- Lists the moves to what a run shows in which nothing was done, once the last stage that it was at
--- has failed and it goes on without.
+-- Lists the moves to what a run shows in which nothing was done: once the last stage that it was at
+-- has failed and it goes on without, or where it leaves every stage out.
 create or replace function millrace.moves_to_nothing(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
@@ -177,6 +177,17 @@ as $$
   cross join lateral unnest(millrace.live_values(s.shows)) w
   where s.may_fail
     and w <> n.value
+  union
+  select w, n.value, 'work'
+  from millrace.nothing_done(p_version_id) n
+  cross join (
+    select s.ready, s.shows
+    from millrace.shown_stages(p_version_id) s
+    order by s.place
+    limit 1) f
+  cross join unnest(array[f.ready, f.shows ->> 'enter']) w
+  where w <> n.value
+    and not exists (select from millrace.shown_stages(p_version_id) s where not s.may_skip)
 $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is

@@ -26,7 +26,8 @@ $$;
 
 -- Writes the statement that shows targets, rows of (id, value, phase, stage_id, done_id, via,
 -- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
--- caller of the others holds them.
+-- caller of the others holds them. "any" finds a row by its key in every plan, also in one of a
+-- time when there were few rows: as a plain comparison it would let all rows be read for each.
 create or replace function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -49,7 +50,7 @@ begin
     with seen as (
       select e.ctid as place, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s)
     update %1$s e set %4$s = t.value::%5$s%7$s
@@ -59,7 +60,7 @@ begin
   return format($f$
     update %1$s e set %4$s = t.value::%5$s%7$s
     from (%6$s) t
-    where e.%2$s = t.id::%3$s
+    where e.%2$s = any (array[t.id::%3$s])
       and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
 end
 $write$;
@@ -77,7 +78,7 @@ begin
     with seen as materialized (
       select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s
     ), path as materialized (
@@ -171,6 +172,38 @@ as $$
       and vs.dependents <> '{}')
 $$;
 
+-- Says whether a stage is the first of its chain in every version, and shows whatever is queued
+-- there alike, without figures: then nothing needs to be asked about it.
+create or replace function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_stage.kind not in ('manual', 'pipeline')
+    and not p_stage.shows ? 'backoff'
+    and not p_status ?| array['attempts', 'retry_at', 'error']
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.stage_id = p_stage.id
+        and (vs.needs <> '{}' or vs.after <> '[]'))
+$$;
+
+-- Writes the branch for a batch that is queued at the first stage, as all do that begin.
+create or replace function millrace.begun_branch(
+  p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
+    p_stage.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c$t$, p_stage.shows ->> 'queued', p_stage.id), false))
+$$;
+
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
 -- readies the next, which needs no look at any run; whatever else it is asked of the tables.
 create or replace function millrace.write_status_outcomes(
@@ -189,7 +222,8 @@ declare
   v_now timestamptz := millrace.now();
   v_ready int;
   v_ids text[];
-begin
+  v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
+begin%5$s
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
@@ -222,7 +256,11 @@ end $$$f$,
     array(
       select s.name
       from unnest(p_stages) s
-      where s.kind <> 'manual' and millrace.is_last(s)));
+      where s.kind <> 'manual' and millrace.is_last(s)),
+    (
+      select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
+      from unnest(p_stages) s
+      where millrace.is_plain_root(s, p_pipeline.status)));
 end
 $write$;
 

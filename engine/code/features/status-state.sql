@@ -66,7 +66,8 @@ create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids t
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
   attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
-  done_id int, via text, retry_count smallint
+  done_id int, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint,
+  held boolean, queue_at timestamptz, error jsonb
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -88,23 +89,20 @@ begin
       end,
       case r.status when 'failed' then w.error ->> 'code' end,
       case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-      d.done_id, d.via, w.retry_count
+      d.done_id, d.via, w.retry_count, w.state, w.parent_id, w.held, w.queue_at, w.error
     from unnest(p_ids) i(id)
     cross join lateral (
-      select o.*
-      from millrace.runs o
-      where o.entity_id = i.id and o.pipeline_id = p_pipeline_id
-      order by o.id desc limit 1) r
+      select o.* from millrace.runs o
+      where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
+      order by o.entity_id desc, o.id desc limit 1) r
     cross join lateral (
       select r.status = 'completed' and r.began_from is not null and exists (
-        select
-        from millrace.attempts a
-        where a.run_id = r.id
-          and not a.superseded
+        select from millrace.attempts a
+        where a.run_id = r.id and not a.superseded
           and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
       offset 0) e
     left join lateral (
-      select a.*, s.kind, s.shows, vs.position
+      select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       join millrace.stages s on s.id = a.stage_id
@@ -117,8 +115,9 @@ begin
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
-    left join lateral millrace.done_before(r.id, r.version_id, w.position) d
-      on r.status = 'running'
+    left join lateral (
+      select b.* from millrace.done_before(r.id, r.version_id, w.position) b
+      where r.status = 'running' and w.needs <> '{}' offset 0) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
@@ -158,22 +157,21 @@ begin
       end,
       case
         when d.run_status = 'completed' then 0
-        else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
+        else coalesce(d.retry_count, 0) + coalesce(d.state = 'failed', false)::int
       end,
       case
-        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
+        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or d.held) then d.queue_at
       end,
       case
         when d.run_status = 'completed' then null
-        when a.error is not null then millrace.owner_message(a.error, a.id)
+        when d.error is not null then millrace.owner_message(d.error, d.attempt_id)
         when d.retry_count > 0 then (
           select millrace.owner_message(o.error, o.id)
           from millrace.attempts o
-          where o.id = a.parent_id)
+          where o.id = d.parent_id)
       end
     from millrace.pipelines p
     cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-    left join millrace.attempts a on a.id = d.attempt_id
     where p.id = p_pipeline_id;
 end
 $$;

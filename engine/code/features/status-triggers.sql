@@ -90,7 +90,9 @@ begin
 end
 $write$;
 
--- Creates the __intake function of a pipeline with one status column, and its triggers.
+-- Creates the __intake function of a pipeline with one status column, and its triggers. Without
+-- nested loops over the rows, as for the projection columns. Without sequential scans: a session
+-- keeps its plan of a reference's check, too, and the history refers to the rows.
 create or replace function millrace.write_status_intake(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
@@ -112,7 +114,7 @@ begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;

@@ -90,7 +90,7 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     [keys],
   );
   for (const name of ['bench_limited', 'runs', 'attempts', 'concurrency_groups']) {
-    await superuser.query(`vacuum analyze ${name.startsWith('bench') ? 'public' : 'pipeline'}.${name}`);
+    await superuser.query(`vacuum analyze ${name.startsWith('bench') ? 'public' : 'millrace'}.${name}`);
   }
   await superuser.query('checkpoint');
 }
