@@ -19,6 +19,25 @@ as $$
       where a.run_id = r.id
         and a.state in ('queued', 'started', 'waiting'))
   union all
+  select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+    format('the run is %s', r.status)
+  from millrace.runs r
+  where (r.status = 'failed') <> (r.failed_stage_id is not null)
+    or (r.status = 'failed') <> (r.error_code is not null)
+    or (r.status = 'failed' and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = r.failed_stage_id
+        and a.state = 'failed'
+        and not a.superseded
+        and not exists (
+          select
+          from millrace.attempts n
+          where n.run_id = a.run_id
+            and n.stage_id = a.stage_id
+            and n.number > a.number)))
+  union all
   select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
     format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
   from millrace.attempts a
