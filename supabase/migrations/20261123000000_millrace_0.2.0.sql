@@ -361,10 +361,48 @@ comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
 
+-- What reads ask for, so that none of them walks the history: why a run failed stands on the run,
+-- and runs that are over have an index that is written when they end.
+
+alter table millrace.runs
+  add column failed_stage_id int,
+  add column error_code text;
+comment on column millrace.runs.failed_stage_id is
+  'The stage whose failure ended it; null unless it is failed.';
+comment on column millrace.runs.error_code is
+  'The code of the error that ended it, its first 200 characters; null unless it is failed.';
+
+create index runs_ended on millrace.runs (pipeline_id, finished_at, id)
+  where finished_at is not null;
+create index runs_failed on millrace.runs
+  (pipeline_id, failed_stage_id, error_code, finished_at, id)
+  where status = 'failed';
+create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
+  where status = 'failed';
+
+-- Of the runs that failed before: the last failure that no later attempt of its stage follows.
+update millrace.runs r
+set failed_stage_id = f.stage_id, error_code = left(coalesce(f.code, 'unknown'), 200)
+from (
+  select distinct on (o.id) o.id, a.stage_id, a.error ->> 'code' as code
+  from millrace.runs o
+  join millrace.attempts a on a.run_id = o.id and a.state = 'failed' and not a.superseded
+  where o.status = 'failed'
+    and not exists (
+      select
+      from millrace.attempts n
+      where n.run_id = a.run_id
+        and n.stage_id = a.stage_id
+        and n.number > a.number)
+  order by o.id, a.finished_at desc, a.id desc
+) f
+where f.id = r.id;
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
+      'millrace.end_runs(int8[], millrace.run_status)',
       'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
       'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.begin_stage(int4, int8[])',
@@ -2416,6 +2454,25 @@ as $$
       from millrace.attempts a
       where a.run_id = r.id
         and a.state in ('queued', 'started', 'waiting'))
+  union all
+  select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+    format('the run is %s', r.status)
+  from millrace.runs r
+  where (r.status = 'failed') <> (r.failed_stage_id is not null)
+    or (r.status = 'failed') <> (r.error_code is not null)
+    or (r.status = 'failed' and not exists (
+      select
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = r.failed_stage_id
+        and a.state = 'failed'
+        and not a.superseded
+        and not exists (
+          select
+          from millrace.attempts n
+          where n.run_id = a.run_id
+            and n.stage_id = a.stage_id
+            and n.number > a.number)))
   union all
   select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
     format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
@@ -4976,7 +5033,7 @@ begin
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.
-  perform millrace.end_runs(v_failed.dead, 'failed');
+  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
@@ -4984,16 +5041,25 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
-returns void
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create or replace function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now()
+    set status = p_status, finished_at = millrace.now(), failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
     where r.id = any (p_run_ids)
     returning r.fan_out_id
   )
@@ -6696,6 +6762,15 @@ begin
 end
 $$;
 
+-- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
+create or replace function millrace.capped(p_count bigint, p_cap int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select to_char(least(p_count, p_cap), 'FM999,999,999,999')
+    || case when p_count >= p_cap then '+' else '' end
+$$;
+
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
 create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
 returns void
@@ -6740,6 +6815,35 @@ begin
 end
 $$;
 
+-- Finds the runs that a replay takes, so many at most, by the index of failed runs.
+create or replace function millrace.runs_to_replay(
+  p_pipeline text, p_condition jsonb, p_limit int
+) returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = v_pipeline_id
+      and s.name = coalesce(p_condition ->> 'stage', s.name));
+begin
+  return array(
+    select f.run_id
+    from millrace.failed_runs f
+    where f.pipeline_id = v_pipeline_id
+      and f.stage_id = any (v_stages)
+      and f.error_code = coalesce(left(p_condition ->> 'error_code', 200), f.error_code)
+      and f.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and f.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and f.can_retry
+    order by f.run_id
+    limit p_limit);
+end
+$$;
+
 -- Retries dead letters in bulk by a person's call.
 create or replace function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
@@ -6751,24 +6855,18 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_cap constant int := 10000;
+  v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id
-    from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id
-    limit (p_condition ->> 'limit')::int);
   if p_dry_run then
+    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
-      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
+      || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
+  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
   return jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
@@ -6889,7 +6987,7 @@ begin
           and millrace.is_last_word(a))
     order by r.id);
   update millrace.runs r
-  set status = 'running', finished_at = null
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
   where r.id = any (v_retried);
   insert into millrace.child_tallies (fan_out_id, recount)
   select distinct r.fan_out_id, true
@@ -15921,7 +16019,9 @@ begin
     return '{}';
   end if;
   perform millrace.take_ending_back(p_run);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
+  update millrace.runs r
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
+  where r.id = p_run.id;
   for v_stage in
     select a.stage_id, s.kind
     from millrace.attempts a
@@ -20074,16 +20174,14 @@ group by w.table_id, w.role
 order by 1, 2
 $view$);
 
-select pg_temp.put_view('millrace.dead_letters', false, $view$
+select pg_temp.put_view('millrace.failed_runs', true, $view$
 -- Dead letters, and retrying all that meet a condition
 
--- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- What there is to know of failed runs without a look at their attempts. What a parent has given up
 -- goes on with the parent alone.
-create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
-  a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
-  a.retry_count, a.finished_at as failed_at,
+create or replace view millrace.failed_runs as
+select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
+  r.finished_at as failed_at,
   not exists (
     select
     from millrace.runs o
@@ -20096,16 +20194,96 @@ select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, 
     where f.id = r.fan_out_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
-join millrace.pipelines p on p.id = r.pipeline_id
-join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-join millrace.stages s on s.id = a.stage_id
 where r.status = 'failed'
-  and not exists (
+$view$);
+
+select pg_temp.put_view('millrace.dead_letters', true, $view$
+-- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
+-- count asks nothing, and a list asks for the rows that it shows.
+create or replace view millrace.dead_letters as
+select (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as attempt_id,
+  f.run_id, p.name as pipeline, s.name as stage, f.entity_id, f.error_code,
+  (
+    select coalesce(a.error ->> 'detail', a.error ->> 'message')
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as error_message,
+  (
+    select a.retry_count
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as retry_count,
+  f.failed_at, f.can_retry
+from millrace.failed_runs f
+join millrace.pipelines p on p.id = f.pipeline_id
+join millrace.stages s on s.id = f.stage_id
+$view$);
+
+select pg_temp.put_view('millrace.dead_letter_counts', true, $view$
+-- Goes from cause to cause by the index of failed runs, and counts each to its cap.
+create or replace view millrace.dead_letter_counts as
+with recursive cause as (
+  (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1)
+  union all
+  select n.pipeline_id, n.failed_stage_id, n.error_code
+  from cause c
+  cross join lateral (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+      and (r.pipeline_id, r.failed_stage_id, r.error_code)
+        > (c.pipeline_id, c.failed_stage_id, c.error_code)
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1) n
+)
+select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.finished_at as oldest,
+  y.finished_at as newest
+from (select * from cause limit 1000) c
+join millrace.pipelines p on p.id = c.pipeline_id
+join millrace.stages s on s.id = c.failed_stage_id
+cross join lateral (
+  select count(*) as runs
+  from (
     select
-    from millrace.attempts n
-    where n.run_id = a.run_id
-      and n.stage_id = a.stage_id
-      and n.number > a.number)
+    from millrace.runs r
+    where r.status = 'failed'
+      and r.pipeline_id = c.pipeline_id
+      and r.failed_stage_id = c.failed_stage_id
+      and r.error_code = c.error_code
+    limit 10000) l) n
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at
+  limit 1) o
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at desc
+  limit 1) y
 $view$);
 
 select pg_temp.put_view('millrace.schedules', false, $view$
@@ -20480,9 +20658,14 @@ comment on column millrace.dead_letters.can_retry is
   'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
   'parent has given it up, which goes on with its parent.';
 
+comment on view millrace.dead_letter_counts is
+  'How many runs have failed at which stage by which error, and when the oldest and the newest '
+  'did. It counts to 10,000 each, and shows 1,000 causes at most.';
+
 comment on function millrace.replay(text, jsonb, boolean) is
   'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
-  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+  'error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is '
+  'false.';
 
 comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
@@ -20829,7 +21012,7 @@ begin
       'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
       'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
       'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
-      'millrace.end_runs(int8[], millrace.run_status)',
+      'millrace.end_runs(int8[], millrace.run_status, int4)',
       'millrace.on_status_written(int4, text, text, text[], text[])',
       'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',
       'millrace.write_entities(int4, text, text, millrace.change[], text[], text[])',
@@ -20863,13 +21046,13 @@ begin
       'millrace.show_new_runs(int4, int4, int8[], text[])',
       'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
       'millrace.queue_stage(int4, int4, text[], text[], bool, bool)', 'millrace.contracts()',
-      'millrace.engine()', 'millrace.refuse_contract()',
-      'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
-      'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
-      'millrace.name_parents(int4, int8[])', 'millrace.retry_stage(int4, text, int8[])',
-      'millrace.retry_runs(int8[])', 'millrace.refuse_orphan(millrace.runs)',
-      'millrace.retry(int8, text)', 'millrace.row_faults()',
-      'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
+      'millrace.engine()', 'millrace.refuse_contract()', 'millrace.capped(int8, int4)',
+      'millrace.check_condition(text, jsonb)', 'millrace.runs_to_replay(text, jsonb, int4)',
+      'millrace.replay(text, jsonb, bool)', 'millrace.is_latest_run(int8)',
+      'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
+      'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
+      'millrace.refuse_orphan(millrace.runs)', 'millrace.retry(int8, text)',
+      'millrace.row_faults()', 'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
       'millrace.must_stay(millrace.workers)', 'millrace.schedule_polls()',
