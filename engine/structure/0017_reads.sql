@@ -34,3 +34,22 @@ from (
   order by o.id, a.finished_at desc, a.id desc
 ) f
 where f.id = r.id;
+
+create table millrace.check_progress (
+  id boolean not null default true
+    constraint check_progress_pkey primary key
+    constraint check_progress_one_row check (id),
+  after bigint not null default 0,
+  faulty bigint[] not null default '{}',
+  faults int not null default 0,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+insert into millrace.check_progress default values;
+comment on table millrace.check_progress is
+  'How far the sweep has checked the invariants, run by run, round and round: up to the run after, '
+  'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
+  'runs in which this round or the one before found something.';
+
+create index log_by_time on millrace.log (at);
+create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
