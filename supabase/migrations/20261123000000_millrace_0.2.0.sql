@@ -32,7 +32,7 @@ do $locks$
 declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
-      'millrace.version_stages'
+      'millrace.version_stages', 'millrace.check_progress', 'millrace.log', 'millrace.alerts'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -361,15 +361,75 @@ comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
 
+-- What reads ask for, so that none of them walks the history: why a run failed stands on the run,
+-- and runs that are over have an index that is written when they end.
+
+alter table millrace.runs
+  add column failed_stage_id int,
+  add column error_code text;
+comment on column millrace.runs.failed_stage_id is
+  'The stage whose failure ended it; null unless it is failed.';
+comment on column millrace.runs.error_code is
+  'The code of the error that ended it, its first 200 characters; null unless it is failed.';
+
+create index runs_ended on millrace.runs (pipeline_id, finished_at, id)
+  where finished_at is not null;
+create index runs_failed on millrace.runs
+  (pipeline_id, failed_stage_id, error_code, finished_at, id)
+  where status = 'failed';
+create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
+  where status = 'failed';
+
+-- Of the runs that failed before: the last failure that no later attempt of its stage follows.
+update millrace.runs r
+set failed_stage_id = f.stage_id, error_code = left(coalesce(f.code, 'unknown'), 200)
+from (
+  select distinct on (o.id) o.id, a.stage_id, a.error ->> 'code' as code
+  from millrace.runs o
+  join millrace.attempts a on a.run_id = o.id and a.state = 'failed' and not a.superseded
+  where o.status = 'failed'
+    and not exists (
+      select
+      from millrace.attempts n
+      where n.run_id = a.run_id
+        and n.stage_id = a.stage_id
+        and n.number > a.number)
+  order by o.id, a.finished_at desc, a.id desc
+) f
+where f.id = r.id;
+
+create table millrace.check_progress (
+  id boolean not null default true
+    constraint check_progress_pkey primary key
+    constraint check_progress_one_row check (id),
+  after bigint not null default 0,
+  faulty bigint[] not null default '{}',
+  faults int not null default 0,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+insert into millrace.check_progress default values;
+comment on table millrace.check_progress is
+  'How far the sweep has checked the invariants, run by run, round and round: up to the run after, '
+  'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
+  'runs in which this round or the one before found something.';
+
+create index log_by_time on millrace.log (at);
+create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
+      'millrace.run_faults()', 'millrace.attempt_faults()', 'millrace.job_faults()',
+      'millrace.stage_faults()', 'millrace.doctor()',
+      'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
       'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
       'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
-      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.begin_stage(int4, int8[])',
-      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])'
+      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
+      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
+      'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
+      'millrace.queue_one_way(int4, int4, int4, text[], text[])', 'millrace.fan_out_faults()'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -2396,206 +2456,214 @@ begin
 end
 $$;
 
--- The invariants
---
--- Each function here proves some of what must always hold, and returns a row for each breach. All
--- of them are stable, so check_invariants() reads all in one snapshot.
-
--- Finds runs that nobody will end, and live attempts of runs that are over.
-create or replace function millrace.run_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a running run owns a live attempt', r.id, null::bigint,
-    'run of entity ' || r.entity_id || ' has none'
-  from millrace.runs r
-  where r.status = 'running'
-    and not exists (
-      select
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.state in ('queued', 'started', 'waiting'))
-  union all
-  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
-    format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-  from millrace.attempts a
-  left join millrace.runs r on r.id = a.run_id
-  where r.id is null
-    or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-  union all
-  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
-    format('entity %s, and run %s of the other', n.entity_id, o.id)
-  from millrace.pipelines p
-  join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-  join millrace.runs o
-    on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-$$;
-
--- Finds attempts whose columns contradict their state.
-create or replace function millrace.attempt_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
-    a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  left join millrace.claims c on c.token = a.token
-  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-    or (a.state = 'started'
-      and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-    or (a.state = 'waiting'
-      and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-    or (a.state not in ('queued', 'started') and a.queue_at is not null)
-    or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-  union all
-  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where a.late_at is not null
-    and a.state not in ('queued', 'started', 'waiting')
-  union all
-  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
-    'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-  where a.state = 'waiting'
-    and not exists (
-      select
-      from public.millrace_decisions d
-      where d.attempt_id = a.id
-        and d.closed_at is null)
-  union all
-  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-  where a.state in ('queued', 'started')
-  union all
-  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where a.superseded
-    and a.state in ('queued', 'started', 'waiting')
-  union all
-  select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
-    'stage ' || a.stage_id
-  from millrace.attempts a
-  where (a.state = 'completed') <> (a.output is not null)
-$$;
-
--- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
--- that of a job whose deadline had passed, or whose worker was lost.
-create or replace function millrace.job_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select
-    'a job is heard to run while its attempt waits, and overtaken by one that completes it',
-    a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-    or (a.overtaken_job_id is not null
-      and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-    or (a.overtaken_job_id is not null and not exists (
-      select
-      from millrace.attempts e
-      where e.run_id = a.run_id
-        and e.stage_id = a.stage_id
-        and e.number < a.number
-        and e.state = 'failed'
-        and e.error ->> 'code' in ('deadline', 'lost_lease')
-        and coalesce(e.job_id = a.job_id, true)
-        and (a.superseded or not e.superseded)))
-$$;
-
--- Finds stages that are done twice, begun too early, or not begun though their needs are done.
--- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-create or replace function millrace.stage_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
-    format('%s attempts of stage %s', count(*), s.name)
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
-    and not a.superseded
-  group by a.run_id, a.stage_id, s.name
-  having count(*) > 1
-  union all
-  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting')
-    and exists (
-      select
-      from unnest(vs.needs) n
-      where not exists (
-        select
-        from millrace.done_attempts d
-        where d.run_id = a.run_id
-          and d.stage_id = n))
-  union all
-  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'completed'
-    and not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = vs.stage_id)
-  union all
-  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'running'
-    and not exists (
-      select
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = vs.stage_id
-        and not a.superseded)
-    and not exists (
-      select
-      from (
-        select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
-        union all
-        select n from unnest(vs.needs) n) n(id)
-      where not exists (
-        select
-        from millrace.done_attempts d
-        where d.run_id = r.id
-          and d.stage_id = n.id))
-$$;
-
 -- Proves what must always hold.
 create or replace function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.sum_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
+$$;
+
+-- The invariants, in slices
+--
+-- The sweep checks so many runs each time, round and round, and begins a round an hour after it
+-- ended one. What belongs to no run (metadata that is left over, the histories of status columns,
+-- the sums of those with many children) only check_invariants() looks at.
+
+-- Says where a slice of so many runs ends; the last one has no end, and so has what lost its run.
+create or replace function millrace.slice_end(p_after bigint, p_limit int) returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+  select coalesce((
+    select r.id
+    from millrace.runs r
+    where r.id > p_after
+    order by r.id
+    offset greatest(p_limit, 1) - 1
+    limit 1), 9223372036854775807)
+$$;
+
+-- Checks the runs between two ids in one statement.
+create or replace function millrace.check_between(p_after bigint, p_until bigint)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.run_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.attempt_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.job_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.stage_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.limit_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.metadata_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.fan_out_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.sum_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+    and f.children <= 1000
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.ending_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
+$$;
+
+-- Checks the next so many runs after one.
+create or replace function millrace.check_slice(p_after bigint, p_limit int)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return query
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.check_between(p_after, millrace.slice_end(p_after, p_limit)) f;
+end
+$$;
+
+-- Checks the next slice, for the sweep, and reports what it found. Returns how many faults; null
+-- where it is not time for another round, or somebody else is at it.
+create or replace function millrace.go_on_checking(p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_progress millrace.check_progress;
+  v_until bigint;
+  v_found record;
+begin
+  select c.* into v_progress from millrace.check_progress c for update skip locked;
+  if not found
+      or (v_progress.after = 0 and v_progress.ended_at > v_now - interval '1 hour') then
+    return null;
+  end if;
+  v_until := millrace.slice_end(v_progress.after, p_limit);
+  select count(*)::int as faults,
+    coalesce(array_agg(distinct f.run_id) filter (where f.run_id is not null), '{}') as run_ids,
+    min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
+  into v_found
+  from millrace.check_slice(v_progress.after, p_limit) f;
+  if v_found.faults > 0 then
+    perform millrace.report('error', 'invariant_violated',
+      format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
+      jsonb_build_object('runs', v_found.run_ids[:20]));
+  end if;
+  update millrace.check_progress c
+  set after = case when v_until = 9223372036854775807 then 0 else v_until end,
+    began_at = case when c.after = 0 then v_now else c.began_at end,
+    ended_at = case when v_until = 9223372036854775807 then v_now else c.ended_at end,
+    -- Those of the round before go when the present one has passed them.
+    faulty = (array(
+      select distinct i
+      from unnest(c.faulty || v_found.run_ids) i
+      where i <= c.after
+        or i > v_until
+        or i = any (v_found.run_ids)
+      order by i))[:20],
+    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults;
+  return nullif(v_found.faults, 0);
+end
+$$;
+
+-- Looks for violated invariants: in the newest runs, in those where the sweep has found something,
+-- or everywhere.
+create or replace function millrace.invariant_findings(p_deep boolean)
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_progress millrace.check_progress := (select c from millrace.check_progress c);
+  v_newest bigint := coalesce((
+    select r.id
+    from millrace.runs r
+    order by r.id desc
+    offset 100
+    limit 1), 0);
+begin
+  return query
+    select 'no invariant is violated', count(*) = 0, coalesce(
+      string_agg(distinct f.rule, '; '),
+      'none' || case
+        when p_deep then ''
+        when v_progress.ended_at is null then '; the sweep has yet to look at all runs'
+        else format('; the sweep has looked at all runs, last at %s',
+          to_char(v_progress.ended_at, 'YYYY-MM-DD HH24:MI:SS')) end)
+    from (
+      select f.rule
+      from millrace.check_slice(v_newest, 101) f
+      where not p_deep
+      union all
+      select f.rule
+      from unnest(v_progress.faulty) i
+      cross join lateral millrace.check_slice(i - 1, 1) f
+      where not p_deep
+        and i <= v_newest
+      union all
+      select f.rule
+      from millrace.check_invariants() f
+      where p_deep) f;
+end
 $$;
 
 -- Claiming
@@ -4392,8 +4460,8 @@ begin
 end
 $$;
 
--- Joins all findings.
-create or replace function millrace.doctor()
+-- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
+create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -4404,10 +4472,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
-  return query
-    select 'no invariant is violated', count(*) = 0,
-      coalesce(string_agg(distinct i.rule, '; '), 'none')
-    from millrace.check_invariants() i;
+  return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query
     select 'no errors in the last hour', count(*) = 0,
@@ -4976,7 +5041,7 @@ begin
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.
-  perform millrace.end_runs(v_failed.dead, 'failed');
+  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
@@ -4984,16 +5049,25 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
-returns void
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create or replace function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now()
+    set status = p_status, finished_at = millrace.now(), failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
     where r.id = any (p_run_ids)
     returning r.fan_out_id
   )
@@ -5302,7 +5376,7 @@ end
 $$;
 
 -- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
--- null when nothing does.
+-- null when nothing does. Of many that wait it looks at the 10,000 whose deadlines come first.
 create or replace function millrace.faulty_jobs() returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -5316,11 +5390,15 @@ begin
       select count(*) as jobs, s.name as stage, p.name as pipeline,
         min(a.error ->> 'detail') as message,
         min((a.error ->> 'since')::timestamptz) as since
-      from millrace.attempts a
+      from (
+        select w.stage_id, w.state, w.error
+        from millrace.attempts w
+        where w.deadline_at is not null
+        order by w.deadline_at
+        limit 10000) a
       join millrace.stages s on s.id = a.stage_id
       join millrace.pipelines p on p.id = s.pipeline_id
-      where a.deadline_at is not null
-        and a.state = 'waiting'
+      where a.state = 'waiting'
         and a.error is not null
       group by p.name, s.id, s.name, a.error ->> 'code'
       order by min((a.error ->> 'since')::timestamptz)
@@ -5571,29 +5649,6 @@ begin
   where m.id in (select d.metadata_id from dropped d)
     and not exists (select from millrace.runs r where r.metadata_id = m.id);
 end
-$$;
-
--- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
-create or replace function millrace.metadata_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
-  from millrace.runs r
-  where r.metadata_id is not null
-    and not exists (
-      select
-      from millrace.run_metadata m
-      where m.id = r.metadata_id)
-  union all
-  select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
-  from millrace.run_metadata m
-  where not exists (select from millrace.runs r where r.metadata_id = m.id)
-    and not exists (
-      select
-      from millrace.dropped_metadata d
-      where d.metadata_id = m.id)
 $$;
 
 -- New runs, and the stages that begin with them
@@ -6696,6 +6751,15 @@ begin
 end
 $$;
 
+-- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
+create or replace function millrace.capped(p_count bigint, p_cap int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select to_char(least(p_count, p_cap), 'FM999,999,999,999')
+    || case when p_count >= p_cap then '+' else '' end
+$$;
+
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
 create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
 returns void
@@ -6740,6 +6804,35 @@ begin
 end
 $$;
 
+-- Finds the runs that a replay takes, so many at most, by the index of failed runs.
+create or replace function millrace.runs_to_replay(
+  p_pipeline text, p_condition jsonb, p_limit int
+) returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = v_pipeline_id
+      and s.name = coalesce(p_condition ->> 'stage', s.name));
+begin
+  return array(
+    select f.run_id
+    from millrace.failed_runs f
+    where f.pipeline_id = v_pipeline_id
+      and f.stage_id = any (v_stages)
+      and f.error_code = coalesce(left(p_condition ->> 'error_code', 200), f.error_code)
+      and f.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and f.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and f.can_retry
+    order by f.run_id
+    limit p_limit);
+end
+$$;
+
 -- Retries dead letters in bulk by a person's call.
 create or replace function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
@@ -6751,24 +6844,18 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_cap constant int := 10000;
+  v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id
-    from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id
-    limit (p_condition ->> 'limit')::int);
   if p_dry_run then
+    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
-      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
+      || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
+  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
   return jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
@@ -6889,7 +6976,7 @@ begin
           and millrace.is_last_word(a))
     order by r.id);
   update millrace.runs r
-  set status = 'running', finished_at = null
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
   where r.id = any (v_retried);
   insert into millrace.child_tallies (fan_out_id, recount)
   select distinct r.fan_out_id, true
@@ -6989,13 +7076,15 @@ $$;
 
 -- What the entity tables and the runs say of each other
 
--- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
--- It is stable, so all of it is read in the caller's snapshot.
+-- Finds rows that show work which no run does, and live runs without a row, by the runs between two
+-- ids. It is stable, so all of it is read in the caller's snapshot.
 --
 -- A row that never had a run was not written by the engine: a restored dump, or an insert under
 -- triggers that were switched off. A table that was dropped, or a key that was renamed, is
 -- doctor()'s to name.
-create or replace function millrace.row_faults()
+create or replace function millrace.row_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -7023,23 +7112,31 @@ begin
       from millrace.runs r
       where r.pipeline_id = $1
         and r.status = 'running'
+        and r.id > $2
+        and r.id <= $3
         and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id;
+    using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
     return query execute format($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
-      from %1$s e
-      cross join lateral (
-        select r.id, r.status
-        from millrace.runs r
-        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
-        order by r.status = 'running' desc, r.id desc
-        limit 1) l
-      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
-    using millrace.ways_of(v_pipeline.id);
+      from millrace.runs l
+      join %1$s e on e.%2$I = case
+        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      where l.pipeline_id = any ($1)
+        and l.status <> 'running'
+        and l.id > $2
+        and l.id <= $3
+        and ('queued' in (%3$s) or 'started' in (%3$s))
+        and not exists (
+          select
+          from millrace.runs o
+          where o.entity_id = l.entity_id
+            and o.pipeline_id = any ($1)
+            and (o.id > l.id or o.status = 'running'))$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
+    using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
 end
 $$;
@@ -7827,6 +7924,26 @@ exception
 end
 $$;
 
+-- Checks the invariants of the next runs; a fault of the check itself ends no other part.
+create or replace function millrace.sweep_checks() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  return jsonb_strip_nulls(jsonb_build_object('faults', millrace.go_on_checking(500)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of the invariants failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
 -- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
 -- workers that are gone, metadata without runs, and all but about the newest hundred posts.
 create or replace function millrace.forget_leftovers() returns void
@@ -7894,6 +8011,7 @@ begin
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
+  v_done := v_done || millrace.sweep_checks();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -9901,7 +10019,9 @@ declare
     select l.id
     from millrace.alerts l
     where l.stage_id = p_stage_id
-      and l.resolved_at is null));
+      and l.resolved_at is null
+    order by l.id
+    limit 1000));
 begin
   return (
     select count(*)
@@ -11630,40 +11750,6 @@ begin
     values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
   end if;
 end
-$$;
-
--- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
-create or replace function millrace.limit_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency group is known to its stage',
-    a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null
-    and a.state = 'queued'
-    and a.concurrency_group is not null
-    and not exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency group''s key has something in flight, or was freed',
-    null, null, g.concurrency_group
-  from millrace.concurrency_groups g
-  join millrace.stages s on s.id = g.stage_id and s.has_groups
-  where g.due_at = 'infinity'
-    and not exists (
-      select from millrace.in_flight f
-      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = g.stage_id
-        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
 $$;
 
 -- Collecting children: sums, thresholds and joins
@@ -13550,37 +13636,6 @@ begin
 end
 $$;
 
--- Finds runs that say of their ending what cannot be.
-create or replace function millrace.ending_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run that ended under a name is completed', r.id, null::bigint,
-    format('%s, but it is %s', r.ended_as, r.status)
-  from millrace.runs r
-  where r.ended_as is not null
-    and r.status <> 'completed'
-  union all
-  select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  where a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'ended'
-    and a.error ->> 'ended' is distinct from r.ended_as
-  union all
-  select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
-  from millrace.runs r
-  where r.given is not null
-    and exists (
-      select
-      from millrace.runs o
-      where o.pipeline_id = r.pipeline_id
-        and o.entity_id = r.entity_id
-        and o.id < r.id)
-$$;
-
 -- Fan-in: what the children's ends come to for the stage that waits for them
 
 -- Builds the error of a stage whose children failed, with the first of them.
@@ -13738,57 +13793,6 @@ begin
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
   perform millrace.leave_children(v_stage, array[v_attempt.id]);
 end
-$$;
-
--- What fan-outs, their attempts and their children say of each other
-
--- Finds fan-outs that nobody will finish, and sums that are not what the children came to, for
--- check_invariants(). Where the worker that spawns was lost, its successor takes the fan-out over.
-create or replace function millrace.fan_out_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select
-    'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
-    coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id),
-    coalesce('fan-out ' || f.id, 'none')
-  from (
-    select a.*
-    from millrace.attempts a
-    where a.state = 'waiting'
-      and a.service = 'children') a
-  full join (
-    select f.* from millrace.fan_outs f where f.state = 'open'
-  ) f on f.attempt_id = a.id
-  where f.id is null
-    or (a.id is not null and f.total is null)
-    or (a.id is null and not exists (
-      select
-      from millrace.attempts s
-      where s.run_id = f.run_id
-        and s.stage_id = f.stage_id
-        and s.state in ('queued', 'started')
-        and not s.superseded))
-  union all
-  select 'the sums of a fan-out and its tallies are what its children came to',
-    f.run_id, f.attempt_id,
-    format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
-      f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
-  from millrace.fan_outs f
-  cross join lateral (
-    select count(*) filter (where r.status = 'completed') as completed,
-      count(*) filter (where r.status = 'failed') as failed
-    from millrace.runs r
-    where r.fan_out_id = f.id) c
-  cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
-      coalesce(bool_or(t.recount), false) as recount
-    from millrace.child_tallies t
-    where t.fan_out_id = f.id) t
-  where f.state = 'open'
-    and not t.recount
-    and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $$;
 
 -- Given: what a row brings along
@@ -15921,7 +15925,9 @@ begin
     return '{}';
   end if;
   perform millrace.take_ending_back(p_run);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
+  update millrace.runs r
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
+  where r.id = p_run.id;
   for v_stage in
     select a.stage_id, s.kind
     from millrace.attempts a
@@ -18072,8 +18078,11 @@ $$;
 -- The projection `status`: what must always hold of its column and its history
 
 -- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
-create or replace function millrace.status_faults()
+-- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's. Of
+-- all rows and their histories, or of the rows alone whose runs are between two ids.
+create or replace function millrace.status_faults(
+  p_after bigint default null, p_until bigint default null
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -18097,7 +18106,14 @@ begin
           where o.pipeline_id = $1 and o.entity_id = s.id),
         null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
           e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
+      from millrace.status_states($1, case
+        when $2 is null then array(select o.%2$I::text from %1$s o)
+        else array(
+          select distinct r.entity_id
+          from millrace.runs r
+          where r.pipeline_id = $1
+            and r.id > $2
+            and r.id <= $3) end) s
       join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where e.%3$I::text is distinct from s.value
@@ -18106,8 +18122,8 @@ begin
           and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
       millrace.key_type(v_pipeline))
-    using v_pipeline.id;
-    if v_pipeline.status ? 'history' then
+    using v_pipeline.id, p_after, p_until;
+    if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
   end loop;
@@ -19981,6 +19997,189 @@ begin
 end
 $$;
 
+select pg_temp.put_view('millrace.run_faults', true, $view$
+-- The invariants
+--
+-- Each view here proves some of what must always hold, and has a row for each breach.
+-- check_invariants() reads all of them whole, in one snapshot; check_slice() asks for the runs
+-- between two ids, which each view answers from the indexes by run.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
+select 'a running run owns a live attempt', r.id, null::bigint,
+  'run of entity ' || r.entity_id || ' has none'
+from millrace.runs r
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.state in ('queued', 'started', 'waiting'))
+union all
+select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+  format('the run is %s', r.status)
+from millrace.runs r
+where (r.status = 'failed') <> (r.failed_stage_id is not null)
+  or (r.status = 'failed') <> (r.error_code is not null)
+  or (r.status = 'failed' and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = r.failed_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)))
+union all
+select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+from millrace.attempts a
+left join millrace.runs r on r.id = a.run_id
+where r.id is null
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+union all
+select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+  format('entity %s, and run %s of the other', n.entity_id, o.id)
+from millrace.pipelines p
+join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+join millrace.runs o
+  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$view$);
+
+select pg_temp.put_view('millrace.attempt_faults', true, $view$
+-- Finds attempts whose columns contradict their state.
+create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+left join millrace.claims c on c.token = a.token
+where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+  or (a.state = 'started'
+    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+  or (a.state = 'waiting'
+    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+  or (a.state not in ('queued', 'started') and a.queue_at is not null)
+  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+union all
+select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.late_at is not null
+  and a.state not in ('queued', 'started', 'waiting')
+union all
+select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+  'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+where a.state = 'waiting'
+  and not exists (
+    select
+    from public.millrace_decisions d
+    where d.attempt_id = a.id
+      and d.closed_at is null)
+union all
+select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+where a.state in ('queued', 'started')
+union all
+select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.superseded
+  and a.state in ('queued', 'started', 'waiting')
+union all
+select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+where (a.state = 'completed') <> (a.output is not null)
+$view$);
+
+select pg_temp.put_view('millrace.job_faults', true, $view$
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
+select
+  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+  or (a.overtaken_job_id is not null
+    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+  or (a.overtaken_job_id is not null and not exists (
+    select
+    from millrace.attempts e
+    where e.run_id = a.run_id
+      and e.stage_id = a.stage_id
+      and e.number < a.number
+      and e.state = 'failed'
+      and e.error ->> 'code' in ('deadline', 'lost_lease')
+      and coalesce(e.job_id = a.job_id, true)
+      and (a.superseded or not e.superseded)))
+$view$);
+
+select pg_temp.put_view('millrace.stage_faults', true, $view$
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+  format('%s attempts of stage %s', count(*), s.name)
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id
+where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+  and not a.superseded
+group by a.run_id, a.stage_id, s.name
+having count(*) > 1
+union all
+select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+where a.state in ('queued', 'started', 'waiting')
+  and exists (
+    select
+    from unnest(vs.needs) n
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = a.run_id
+        and d.stage_id = n))
+union all
+select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'completed'
+  and not exists (
+    select
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = vs.stage_id)
+union all
+select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = vs.stage_id
+      and not a.superseded)
+  and not exists (
+    select
+    from (
+      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+      union all
+      select n from unnest(vs.needs) n) n(id)
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n.id))
+$view$);
+
 select pg_temp.put_view('millrace.done_attempts', false, $view$
 -- What "done" means
 --
@@ -20074,16 +20273,34 @@ group by w.table_id, w.role
 order by 1, 2
 $view$);
 
-select pg_temp.put_view('millrace.dead_letters', false, $view$
+select pg_temp.put_view('millrace.metadata_faults', true, $view$
+-- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
+create or replace view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
+select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
+from millrace.runs r
+where r.metadata_id is not null
+  and not exists (
+    select
+    from millrace.run_metadata m
+    where m.id = r.metadata_id)
+union all
+select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
+from millrace.run_metadata m
+where not exists (select from millrace.runs r where r.metadata_id = m.id)
+  and not exists (
+    select
+    from millrace.dropped_metadata d
+    where d.metadata_id = m.id)
+$view$);
+
+select pg_temp.put_view('millrace.failed_runs', true, $view$
 -- Dead letters, and retrying all that meet a condition
 
--- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- What there is to know of failed runs without a look at their attempts. What a parent has given up
 -- goes on with the parent alone.
-create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
-  a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
-  a.retry_count, a.finished_at as failed_at,
+create or replace view millrace.failed_runs as
+select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
+  r.finished_at as failed_at,
   not exists (
     select
     from millrace.runs o
@@ -20096,16 +20313,96 @@ select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, 
     where f.id = r.fan_out_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
-join millrace.pipelines p on p.id = r.pipeline_id
-join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-join millrace.stages s on s.id = a.stage_id
 where r.status = 'failed'
-  and not exists (
+$view$);
+
+select pg_temp.put_view('millrace.dead_letters', true, $view$
+-- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
+-- count asks nothing, and a list asks for the rows that it shows.
+create or replace view millrace.dead_letters as
+select (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as attempt_id,
+  f.run_id, p.name as pipeline, s.name as stage, f.entity_id, f.error_code,
+  (
+    select coalesce(a.error ->> 'detail', a.error ->> 'message')
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as error_message,
+  (
+    select a.retry_count
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as retry_count,
+  f.failed_at, f.can_retry
+from millrace.failed_runs f
+join millrace.pipelines p on p.id = f.pipeline_id
+join millrace.stages s on s.id = f.stage_id
+$view$);
+
+select pg_temp.put_view('millrace.dead_letter_counts', true, $view$
+-- Goes from cause to cause by the index of failed runs, and counts each to its cap.
+create or replace view millrace.dead_letter_counts as
+with recursive cause as (
+  (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1)
+  union all
+  select n.pipeline_id, n.failed_stage_id, n.error_code
+  from cause c
+  cross join lateral (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+      and (r.pipeline_id, r.failed_stage_id, r.error_code)
+        > (c.pipeline_id, c.failed_stage_id, c.error_code)
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1) n
+)
+select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.finished_at as oldest,
+  y.finished_at as newest
+from (select * from cause limit 1000) c
+join millrace.pipelines p on p.id = c.pipeline_id
+join millrace.stages s on s.id = c.failed_stage_id
+cross join lateral (
+  select count(*) as runs
+  from (
     select
-    from millrace.attempts n
-    where n.run_id = a.run_id
-      and n.stage_id = a.stage_id
-      and n.number > a.number)
+    from millrace.runs r
+    where r.status = 'failed'
+      and r.pipeline_id = c.pipeline_id
+      and r.failed_stage_id = c.failed_stage_id
+      and r.error_code = c.error_code
+    limit 10000) l) n
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at
+  limit 1) o
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at desc
+  limit 1) y
 $view$);
 
 select pg_temp.put_view('millrace.schedules', false, $view$
@@ -20243,6 +20540,38 @@ group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
 order by t.run_id, s.id, t.execution
 $view$);
 
+select pg_temp.put_view('millrace.limit_faults', true, $view$
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt''s concurrency group is known to its stage',
+  a.run_id, a.id, a.concurrency_group
+from millrace.attempts a
+where a.queue_at is not null
+  and a.state = 'queued'
+  and a.concurrency_group is not null
+  -- By a subselect, which leaves the attempts of a slice to be found by their runs.
+  and (select s.has_groups from millrace.stages s where s.id = a.stage_id)
+  and not exists (
+    select from millrace.concurrency_groups g
+    where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+union all
+select 'a parked concurrency group''s key has something in flight, or was freed',
+  null, null, g.concurrency_group
+from millrace.concurrency_groups g
+join millrace.stages s on s.id = g.stage_id and s.has_groups
+where g.due_at = 'infinity'
+  and not exists (
+    select from millrace.in_flight f
+    where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = g.stage_id
+      and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+$view$);
+
 select pg_temp.put_view('millrace.cut_over_report', false, $view$
 create or replace view millrace.cut_over_report as
 with run as materialized (
@@ -20288,6 +20617,94 @@ select pipeline, way, runs, running, completed, failed,
   round(cost_usd / nullif(runs, 0), 6) as cost_per_run
 from counted
 order by pipeline, place
+$view$);
+
+select pg_temp.put_view('millrace.ending_faults', true, $view$
+-- Finds runs that say of their ending what cannot be.
+create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
+select 'a run that ended under a name is completed', r.id, null::bigint,
+  format('%s, but it is %s', r.ended_as, r.status)
+from millrace.runs r
+where r.ended_as is not null
+  and r.status <> 'completed'
+union all
+select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and not a.superseded
+  and a.error ? 'ended'
+  and a.error ->> 'ended' is distinct from r.ended_as
+union all
+select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
+from millrace.runs r
+where r.given is not null
+  and exists (
+    select
+    from millrace.runs o
+    where o.pipeline_id = r.pipeline_id
+      and o.entity_id = r.entity_id
+      and o.id < r.id)
+$view$);
+
+select pg_temp.put_view('millrace.fan_out_faults', true, $view$
+-- What fan-outs, their attempts and their children say of each other
+
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor takes
+-- the fan-out over.
+create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
+select
+  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+  a.run_id, a.id, coalesce('fan-out ' || f.id, 'none')
+from millrace.attempts a
+left join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+where a.state = 'waiting'
+  and a.service = 'children'
+  and f.total is null
+union all
+select
+  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+  f.run_id, f.attempt_id, 'fan-out ' || f.id
+from millrace.fan_outs f
+where f.state = 'open'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.id = f.attempt_id
+      and a.state = 'waiting'
+      and a.service = 'children')
+  and not exists (
+    select
+    from millrace.attempts s
+    where s.run_id = f.run_id
+      and s.stage_id = f.stage_id
+      and s.state in ('queued', 'started')
+      and not s.superseded)
+$view$);
+
+select pg_temp.put_view('millrace.sum_faults', true, $view$
+-- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
+-- those who have many.
+create or replace view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
+select 'the sums of a fan-out and its tallies are what its children came to',
+  f.run_id, f.attempt_id,
+  format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
+    f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed),
+  f.spawned
+from millrace.fan_outs f
+cross join lateral (
+  select count(*) filter (where r.status = 'completed') as completed,
+    count(*) filter (where r.status = 'failed') as failed
+  from millrace.runs r
+  where r.fan_out_id = f.id) c
+cross join lateral (
+  select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
+    coalesce(bool_or(t.recount), false) as recount
+  from millrace.child_tallies t
+  where t.fan_out_id = f.id) t
+where f.state = 'open'
+  and not t.recount
+  and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $view$);
 
 select pg_temp.put_view('millrace.operations', false, $view$
@@ -20395,7 +20812,11 @@ comment on function millrace.cancel(bigint) is
 
 comment on function millrace.check_invariants() is
   'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
-  'hence one snapshot; safe in production.';
+  'hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.';
+
+comment on function millrace.check_slice(bigint, int) is
+  'What check_invariants() proves, for the next so many runs after the one with this id: it takes '
+  'as long in a large database as in a small one. The sweep goes on from slice to slice.';
 
 comment on function millrace.add_columns(regclass, text[]) is
   'Adds to a table the seven columns that the projection keeps for each of these stages.';
@@ -20404,8 +20825,10 @@ comment on function millrace.define(jsonb) is
   'Defines a pipeline or changes it, and returns the number of its current version. Calling it '
   'again with the same definition changes nothing.';
 
-comment on function millrace.doctor() is
-  'Checks the engine''s configuration and health, one line each with the remedy.';
+comment on function millrace.doctor(boolean) is
+  'Checks the engine''s configuration and health, one line each with the remedy. It answers as fast '
+  'in a large database as in a small one; with p_deep it also checks the invariants of all runs, '
+  'which the sweep otherwise does in slices.';
 
 comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
@@ -20480,9 +20903,14 @@ comment on column millrace.dead_letters.can_retry is
   'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
   'parent has given it up, which goes on with its parent.';
 
+comment on view millrace.dead_letter_counts is
+  'How many runs have failed at which stage by which error, and when the oldest and the newest '
+  'did. It counts to 10,000 each, and shows 1,000 causes at most.';
+
 comment on function millrace.replay(text, jsonb, boolean) is
   'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
-  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+  'error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is '
+  'false.';
 
 comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
@@ -20797,10 +21225,12 @@ begin
       'millrace.size_fault(millrace.work, millrace.stages)',
       'millrace.verdict_of(millrace.work[], millrace.work, millrace.attempts, text, bool, bool, bool, bool, bool)',
       'millrace.lock_uniform_batch(millrace.work[])', 'millrace.verdicts_of(millrace.work[])',
-      'millrace.record_items(millrace.work[])', 'millrace.run_faults()',
-      'millrace.attempt_faults()', 'millrace.job_faults()', 'millrace.stage_faults()',
-      'millrace.check_invariants()', 'millrace.alive_since()', 'millrace.live_workers(int4)',
-      'millrace.has_ready_work(int4)', 'millrace.may_scale_out(millrace.stages)',
+      'millrace.record_items(millrace.work[])', 'millrace.check_invariants()',
+      'millrace.slice_end(int8, int4)', 'millrace.check_between(int8, int8)',
+      'millrace.check_slice(int8, int4)', 'millrace.go_on_checking(int4)',
+      'millrace.invariant_findings(bool)', 'millrace.alive_since()',
+      'millrace.live_workers(int4)', 'millrace.has_ready_work(int4)',
+      'millrace.may_scale_out(millrace.stages)',
       'millrace.claim(millrace.stages, uuid, uuid, int4)',
       'millrace.drop_claims(uuid, uuid, int4)',
       'millrace.project_started(millrace.stages, text[])', 'millrace.held_items(uuid, int8[])',
@@ -20820,7 +21250,7 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor()', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
+      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
       'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
       'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
@@ -20829,7 +21259,7 @@ begin
       'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
       'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
       'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
-      'millrace.end_runs(int8[], millrace.run_status)',
+      'millrace.end_runs(int8[], millrace.run_status, int4)',
       'millrace.on_status_written(int4, text, text, text[], text[])',
       'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',
       'millrace.write_entities(int4, text, text, millrace.change[], text[], text[])',
@@ -20841,7 +21271,7 @@ begin
       'millrace.report_caught(text, text, text, text, jsonb)',
       'millrace.copy_metadata(int4, text[])', 'millrace.refuse_metadata(text[])',
       'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
-      'millrace.metadata_faults()', 'millrace.copy_earlier_results(int8[], int4[])',
+      'millrace.copy_earlier_results(int8[], int4[])',
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, bool)',
       'millrace.refuse_missing_needs(int8[], int4)',
@@ -20863,12 +21293,13 @@ begin
       'millrace.show_new_runs(int4, int4, int8[], text[])',
       'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
       'millrace.queue_stage(int4, int4, text[], text[], bool, bool)', 'millrace.contracts()',
-      'millrace.engine()', 'millrace.refuse_contract()',
-      'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
-      'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
-      'millrace.name_parents(int4, int8[])', 'millrace.retry_stage(int4, text, int8[])',
-      'millrace.retry_runs(int8[])', 'millrace.refuse_orphan(millrace.runs)',
-      'millrace.retry(int8, text)', 'millrace.row_faults()',
+      'millrace.engine()', 'millrace.refuse_contract()', 'millrace.capped(int8, int4)',
+      'millrace.check_condition(text, jsonb)', 'millrace.runs_to_replay(text, jsonb, int4)',
+      'millrace.replay(text, jsonb, bool)', 'millrace.is_latest_run(int8)',
+      'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
+      'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
+      'millrace.refuse_orphan(millrace.runs)', 'millrace.retry(int8, text)',
+      'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
@@ -20881,10 +21312,11 @@ begin
       'millrace.start(text, text, text, int4, bool)', 'millrace.fail_overdue(int8[])',
       'millrace.sweep_deadlines(int4, int4)', 'millrace.fail_lost(int8[])',
       'millrace.sweep_leases(int4, int4)', 'millrace.sweep_pipeline(int4)',
-      'millrace.sweep_features()', 'millrace.forget_leftovers()', 'millrace.sweep()',
-      'public.millrace_sweep()', 'millrace.project(int4, millrace.change[])',
-      'millrace.wait(int4, millrace.work[])', 'millrace.release(int4, millrace.work[])',
-      'millrace.fail_tired(int4, millrace.work[])', 'millrace.cancel_attempts(int8[], int4[])',
+      'millrace.sweep_features()', 'millrace.sweep_checks()', 'millrace.forget_leftovers()',
+      'millrace.sweep()', 'public.millrace_sweep()',
+      'millrace.project(int4, millrace.change[])', 'millrace.wait(int4, millrace.work[])',
+      'millrace.release(int4, millrace.work[])', 'millrace.fail_tired(int4, millrace.work[])',
+      'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
       'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
@@ -20954,14 +21386,14 @@ begin
       'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
       'millrace.take_by_turns(millrace.stages, uuid, int4, uuid, timestamptz, int8)',
       'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
-      'millrace.limit_faults()', 'millrace.consume_child_tallies(int8)',
-      'millrace.recount_children(int8)', 'millrace.hold_fan_out(int8)',
-      'millrace.collect_children(int8)', 'public.millrace_collect_children(int8[])',
-      'millrace.parents_to_collect(int8[])', 'millrace.is_done(int8, int4)',
-      'millrace.running_of(int8[])', 'millrace.thresholds_hold(int8, jsonb)',
-      'millrace.open_runs(int4, int8[])', 'millrace.runs_to_begin(int4, int8[])',
-      'millrace.unmet_runs(int4, int8[])', 'millrace.attempt_costs(int8[])',
-      'millrace.keep_costs(int8[])', 'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
+      'millrace.consume_child_tallies(int8)', 'millrace.recount_children(int8)',
+      'millrace.hold_fan_out(int8)', 'millrace.collect_children(int8)',
+      'public.millrace_collect_children(int8[])', 'millrace.parents_to_collect(int8[])',
+      'millrace.is_done(int8, int4)', 'millrace.running_of(int8[])',
+      'millrace.thresholds_hold(int8, jsonb)', 'millrace.open_runs(int4, int8[])',
+      'millrace.runs_to_begin(int4, int8[])', 'millrace.unmet_runs(int4, int8[])',
+      'millrace.attempt_costs(int8[])', 'millrace.keep_costs(int8[])',
+      'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
       'millrace_evidence.entity_costs(text, text[])', 'millrace.use_new_pipeline()',
       'millrace.share_of(text)', 'millrace.new_way_ids(millrace.pipelines, text[])',
       'millrace.replacing_pipeline(text)',
@@ -20990,16 +21422,15 @@ begin
       'millrace.complete_and_end(int4, millrace.work[], int8[], text[])',
       'millrace.skip_the_rest(int8[])', 'millrace.tally_done(int4[], int8[])',
       'millrace.show_skipped_rest(int4, int8[])', 'millrace.take_ending_back(millrace.runs)',
-      'millrace.ending_faults()', 'millrace.child_failure(millrace.fan_outs)',
+      'millrace.child_failure(millrace.fan_outs)',
       'millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz)',
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
-      'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
-      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
-      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
-      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
-      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
-      'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.join_children(millrace.fan_outs)', 'millrace.note_given(int4, int8[])',
+      'millrace.note_done_before(int8[], int4)', 'millrace.given_runs(int4, int8[])',
+      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
+      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
+      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -21085,7 +21516,7 @@ begin
       'millrace.check_layers(jsonb)', 'millrace.check_status_names(jsonb)',
       'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
-      'millrace.status_faults()', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.status_faults(int8, int8)', 'millrace.history_faults(millrace.pipelines)',
       'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',
