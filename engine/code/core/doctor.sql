@@ -219,6 +219,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
   return query
     select 'no errors in the last hour', count(*) = 0,
       coalesce(string_agg(distinct l.message, '; '), 'none')

@@ -463,11 +463,26 @@ const quota = sized(
   'Name what is bounded and by which column, and nothing else; or leave it out.',
 );
 
+/** How long the pipeline's runs should take from their start to their end. Left out, there is no bound. */
+const sla = sized(
+  z.strictObject({
+    /** Half of the runs should take no longer. */
+    medianSeconds: number(1, year).optional(),
+    /** Nineteen of twenty should take no longer. */
+    p95Seconds: number(1, year).optional(),
+  }),
+  1,
+  2,
+  'an object of median_seconds or p95_seconds or both',
+  'Write {"p95_seconds": 7200}, or leave it out.',
+);
+
 export const pipelineSchema = z.strictObject({
   name,
   entity,
   replaces: replaces.optional(),
   quota: quota.optional(),
+  sla: sla.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
