@@ -45,7 +45,7 @@ as $$
 $$;
 
 -- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
--- are counted by bucket first, those of the queue 16 places further on, so that the many columns are
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
 -- made of few rows.
 create or replace function millrace.delta_sql() returns text
 language sql immutable
