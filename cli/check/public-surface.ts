@@ -25,6 +25,7 @@ export const publicSurface = [
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',
+  'millrace.search',
   'millrace.set_cut_over',
   'millrace.setting',
   'millrace.skip',
