@@ -379,6 +379,7 @@ create index runs_failed on millrace.runs
   where status = 'failed';
 create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
   where status = 'failed';
+create index runs_by_trace on millrace.runs (trace_id);
 
 -- Of the runs that failed before: the last failure that no later attempt of its stage follows.
 update millrace.runs r
@@ -417,6 +418,36 @@ comment on table millrace.check_progress is
 create index log_by_time on millrace.log (at);
 create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
 
+alter table millrace.pipelines
+  add column label_column text,
+  add column retention jsonb;
+comment on column millrace.pipelines.label_column is
+  'The column of the entity by which people know a row, such as a URL or a title; null where none '
+  'is declared.';
+comment on column millrace.pipelines.retention is
+  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
+  'days}]}; null for the setting retention_days and no tables.';
+
+create table millrace.prune_progress (
+  pipeline_id int not null
+    constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  table_name text not null default '',
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  seen_row tid not null default '(0,0)',
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+) with (fillfactor = 50);
+comment on table millrace.prune_progress is
+  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
+  'a pipeline (table_name is empty), and one for each table that it declares.';
+
+-- What is deleted in bulk is soon given back, so that the table comes to a size and stays there.
+alter table millrace.runs set (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
@@ -425,7 +456,8 @@ select pg_temp.drop_functions(array[
       'millrace.stage_faults()', 'millrace.doctor()',
       'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
       'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
-      'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
+      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
+      'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
       'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
       'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
@@ -2140,6 +2172,8 @@ begin
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
+  perform millrace.check_label(v_definition);
+  perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
@@ -3540,6 +3574,8 @@ begin
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
+  perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
@@ -3652,6 +3688,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -3722,6 +3759,30 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "retention":{
+   "type":"object",
+   "properties":{
+    "days":{"type":"integer","minimum":1,"maximum":9999},
+    "tables":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"object",
+      "properties":{
+       "name":{"$ref":"#/$defs/table"},
+       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
+       "days":{"type":"integer","minimum":1,"maximum":9999}
+      },
+      "required":["name","column","days"],
+      "additionalProperties":false,
+      "wanted":"an object of name, column and days"
+     }
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object of days, tables or both",
+   "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
@@ -4472,6 +4533,8 @@ begin
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.label_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query
@@ -6367,14 +6430,25 @@ $$;
 
 -- Pruning
 --
--- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
--- call can do.
+-- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
+-- short transaction: two seconds, or half a second while workers are at work. A round goes through
+-- the runs of each pipeline by their ends, then through the tables that pipelines declare
+-- (retention.sql), and comes back to nothing that it had to pass over.
 
--- Locks and returns the next so many runs, by id, that ended before this time and that nobody
--- needs: a parent that still waits counts its children, and one that is over may have late ones.
-create or replace function millrace.lock_prunable(
-  p_before timestamptz, p_after bigint, p_limit int
-) returns bigint[]
+-- Reads how many days the runs of a pipeline are kept.
+create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    (p_pipeline.retention ->> 'days')::int, millrace.setting('retention_days')::int);
+end
+$$;
+
+-- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
+-- children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -6382,9 +6456,8 @@ begin
   return array(
     select r.id
     from millrace.runs r
-    where r.id > coalesce(p_after, 0)
+    where r.id = any (p_run_ids)
       and r.status <> 'running'
-      and r.finished_at < p_before
       and not exists (
         select
         from millrace.fan_outs f
@@ -6396,7 +6469,6 @@ begin
         join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
         where f.run_id = r.id)
     order by r.id
-    limit p_limit
     for update of r skip locked);
 end
 $$;
@@ -6432,7 +6504,103 @@ begin
 end
 $$;
 
--- Deletes what is older than retention_days.
+-- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
+-- done. Returns how many it deleted.
+create or replace function millrace.prune_pipeline(
+  p_pipeline millrace.pipelines, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.retention_days(p_pipeline));
+  v_progress millrace.prune_progress;
+  v_batch bigint[];
+  v_done int := 0;
+begin
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  loop
+    v_batch := array(
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline.id
+        and r.finished_at is not null
+        and (r.finished_at, r.id) > (v_progress.seen_at, v_progress.seen_id)
+        and r.finished_at < v_before
+      order by r.finished_at, r.id
+      limit 1000);
+    exit when cardinality(v_batch) = 0;
+    select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
+    from millrace.runs r
+    where r.id = v_batch[cardinality(v_batch)];
+    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
+    exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
+    ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  return v_done;
+end
+$$;
+
+-- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
+-- decisions without their attempts, and the engine's own rows of pg_cron's history.
+create or replace function millrace.begin_pruning() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+begin
+  if exists (select from millrace.prune_progress g where g.ended_at is null) then
+    return;
+  end if;
+  delete from millrace.prune_progress g
+  where not exists (
+    select
+    from millrace.retained_tables t
+    where t.pipeline_id = g.pipeline_id
+      and t.table_name = g.table_name);
+  insert into millrace.prune_progress (pipeline_id, table_name, began_at)
+  select t.pipeline_id, t.table_name, millrace.now()
+  from millrace.retained_tables t
+  on conflict on constraint prune_progress_pkey do update
+  set seen_at = default, seen_id = default, seen_row = default, removed = default,
+    began_at = excluded.began_at, ended_at = null;
+  perform millrace.prune_decisions();
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+end
+$$;
+
+-- Has pg_cron call prune() again while a round is under way.
+create or replace function millrace.schedule_pruning(p_more boolean) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scheduled boolean := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+
+-- Deletes what is older than the days that it is kept.
 create or replace function millrace.prune() returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6441,36 +6609,45 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_until timestamptz;
   v_before timestamptz :=
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
+  v_target record;
   v_runs int := 0;
+  v_rows int := 0;
   v_more boolean;
-  v_scheduled boolean;
 begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
+  -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
+  if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
+    return '{"runs": 0, "rows": 0, "more": true}';
   end if;
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
+  perform millrace.begin_pruning();
+  -- Where workers are at work there is something to yield to.
+  v_until := millrace.now() + case when exists (
+      select
+      from millrace.workers w
+      where w.left_at is null
+        and w.heartbeat_at > millrace.alive_since())
+    then interval '500 milliseconds' else interval '2 seconds' end;
+  for v_target in
+    select p as pipeline, g.table_name
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+    order by g.table_name = '', g.pipeline_id, g.table_name
+  loop
+    if v_target.table_name = '' then
+      v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
+    else
+      v_rows := v_rows
+        + millrace.prune_table(v_target.pipeline, v_target.table_name, v_until);
+    end if;
+    exit when millrace.now() >= v_until;
+  end loop;
+  v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
+    or millrace.prune_alerts(v_before) = 10000;
+  perform millrace.schedule_pruning(v_more);
+  return jsonb_build_object('runs', v_runs, 'rows', v_rows, 'more', v_more);
 end
 $$;
 
@@ -15435,6 +15612,121 @@ begin
 end
 $$;
 
+-- Labels: the column of an entity by which people know a row, such as a URL or a title
+--
+-- The search looks for it over the user's own index, and only so far as that leads: one of trigrams
+-- finds what a label contains, one of patterns (text_pattern_ops) how it begins, any other the
+-- whole of it.
+
+-- Raises MR001 unless the column that an entity is known by is one of texts.
+create or replace function millrace.check_label(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'label' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'label'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is null or v_type not in ('text', 'character varying') then
+    raise exception 'entity.label is %, which is %', v_entity -> 'label',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = 'Name a column of type text, such as a URL or a title; or leave it out.';
+  end if;
+end
+$$;
+
+-- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
+-- exact; null where there is none.
+create or replace function millrace.label_search(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.how
+  from (
+    select case
+        when o.opcname in ('gin_trgm_ops', 'gist_trgm_ops') then 'contains'
+        when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
+          then 'prefix'
+        else 'exact' end as how
+    from pg_index i
+    join pg_class c on c.oid = i.indexrelid
+    join pg_am m on m.oid = c.relam
+    join pg_opclass o on o.oid = i.indclass[0]
+    left join pg_collation l on l.oid = i.indcollation[0]
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+    where i.indrelid = p_pipeline.entity_table
+      and a.attname = p_pipeline.label_column
+      and i.indpred is null
+      and i.indisvalid
+      and (m.amname = 'btree' or o.opcname in ('gin_trgm_ops', 'gist_trgm_ops'))) s
+  order by array_position(array['contains', 'prefix', 'exact'], s.how)
+  limit 1
+$$;
+
+-- Writes the statement that makes the index by which labels are searched; null where there is one,
+-- or the pipeline no label.
+create or replace function millrace.missing_label_index(p_pipeline millrace.pipelines)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_pipeline.label_column is null or millrace.label_search(p_pipeline) is not null then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I text_pattern_ops);',
+    p_pipeline.entity_table, p_pipeline.label_column);
+end
+$$;
+
+-- define() keeps by which column people know the rows of a pipeline.
+create or replace function millrace.save_label(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set label_column = p_definition #>> '{entity,label}'
+  where p.id = p_pipeline_id
+    and p.label_column is distinct from p_definition #>> '{entity,label}';
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  v_statement := millrace.missing_label_index(v_pipeline);
+  if v_statement is not null then
+    raise warning 'column % of table % has no index, so nothing is found by it',
+      v_pipeline.label_column, v_pipeline.entity_table
+      using hint = 'Make one: ' || v_statement;
+  end if;
+end
+$$;
+
+-- Looks for labels that no index leads to.
+create or replace function millrace.label_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('labels of pipeline %s are found by an index', p.name), i.missing is null,
+    coalesce('nothing is found by them: ' || i.missing,
+      format('%s, %s', p.label_column, millrace.label_search(p)))
+  from millrace.pipelines p
+  cross join lateral millrace.missing_label_index(p) i(missing)
+  where p.label_column is not null
+$$;
+
 -- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
 --
 -- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
@@ -16546,6 +16838,323 @@ begin
 end
 $$;
 
+-- Retention: how long a pipeline keeps its runs, and the rows of tables that it declares
+--
+-- A declared table is the user's own, such as raw pages, and no entity table: with an entity go its
+-- runs. Rows are found by the user's index on the column of times; without one the table is left
+-- alone, and doctor() says so.
+
+-- Raises MR001 unless the tables that a definition keeps for so many days can be pruned by their
+-- columns.
+create or replace function millrace.check_retention(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table jsonb;
+  v_place int;
+  v_class regclass;
+  v_fault text;
+begin
+  for v_table, v_place in
+    select t.value, t.place - 1
+    from jsonb_array_elements(p_definition #> '{retention,tables}') with ordinality t(value, place)
+  loop
+    v_class := to_regclass(v_table ->> 'name');
+    v_fault := case
+      when v_class is null then 'there is no such table'
+      when not exists (
+          select
+          from pg_class c
+          join pg_namespace n on n.oid = c.relnamespace
+          where c.oid = v_class
+            and c.relkind = 'r'
+            and n.nspname <> all (array['millrace', 'millrace_evidence', 'pg_catalog', 'cron']))
+        then 'it is no ordinary table of yours'
+      when v_class = to_regclass(p_definition #>> '{entity,table}')
+          or exists (select from millrace.pipelines p where p.entity_table = v_class)
+        then 'runs hang on its rows, and would go with them'
+      when not exists (
+          select
+          from pg_attribute a
+          where a.attrelid = v_class
+            and a.attname = v_table ->> 'column'
+            and not a.attisdropped
+            and a.atttypid = 'timestamptz'::regtype)
+        then format('it has no column %s of type timestamptz', v_table ->> 'column')
+      when not has_table_privilege(v_class, 'delete')
+        then format('%s may not delete from it', current_user) end;
+    if v_fault is not null then
+      raise exception 'retention.tables[%].name is %, but %', v_place, v_table ->> 'name', v_fault
+        using errcode = 'MR001',
+          hint = 'Name an ordinary table that is no entity table, with a timestamptz column and an '
+            'index on it; or leave it out.';
+    end if;
+  end loop;
+end
+$$;
+
+-- Writes the statement that makes the index by which old rows of a table are found; null where
+-- there is one, or no such table any more.
+create or replace function millrace.missing_time_index(p_table regclass, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_table is null or exists (
+      select
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_am m on m.oid = c.relam and m.amname = 'btree'
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_table
+        and a.attname = p_column
+        and i.indpred is null
+        and i.indisvalid) then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I);', p_table, p_column);
+end
+$$;
+
+-- Says why rows of a declared table cannot be pruned today; null when they can.
+create or replace function millrace.retention_fault(p_table_name text, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass := to_regclass(p_table_name);
+begin
+  return case
+    when v_table is null then 'there is no such table any more'
+    when exists (select from millrace.pipelines p where p.entity_table = v_table)
+      then 'a pipeline runs over it now, and runs would go with its rows'
+    when not exists (
+        select
+        from pg_attribute a
+        where a.attrelid = v_table
+          and a.attname = p_column
+          and not a.attisdropped
+          and a.atttypid = 'timestamptz'::regtype)
+      then format('it has no column %s of type timestamptz any more', p_column)
+    else 'no index leads to its old rows: ' || millrace.missing_time_index(v_table, p_column) end;
+end
+$$;
+
+-- Deletes rows of a table by their places, but for those that cannot be; returns how many. It
+-- halves a batch until the guilty row stands alone, as prune_runs() does.
+create or replace function millrace.prune_rows(p_table regclass, p_rows tid[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set enable_tidscan = on
+as $$
+declare
+  v_half int := cardinality(p_rows) / 2;
+  v_context text;
+  v_count int;
+begin
+  begin
+    execute format('delete from only %s t where t.ctid = any ($1)', p_table) using p_rows;
+    get diagnostics v_count = row_count;
+    return v_count;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform millrace.report('error', 'row_not_pruned',
+        format('A row of table %s cannot be pruned: %s', p_table, sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.prune_rows(p_table, p_rows[:v_half])
+    + millrace.prune_rows(p_table, p_rows[v_half + 1:]);
+end
+$$;
+
+-- Finds and locks the next so many rows of a table that are too old, by their times and places.
+create or replace function millrace.old_rows(
+  p_table regclass, p_column text, p_before timestamptz, p_progress millrace.prune_progress,
+  p_limit int, out rows tid[], out free tid[], out last_at timestamptz
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format($q$
+    with old as materialized (
+      select t.ctid as place, t.%2$I as at
+      from only %1$s t
+      where t.%2$I >= $1
+        and (t.%2$I, t.ctid) > ($1, $2)
+        and t.%2$I < $3
+      order by t.%2$I, t.ctid
+      limit $4
+    ), free as materialized (
+      select t.ctid as place
+      from only %1$s t
+      where t.ctid = any (array(select o.place from old o))
+      order by t.ctid
+      for update skip locked
+    )
+    select array(select o.place from old o order by o.at, o.place),
+      array(select f.place from free f order by f.place), (select max(o.at) from old o)$q$,
+    p_table, p_column)
+  into rows, free, last_at
+  using p_progress.seen_at, p_progress.seen_row, p_before, p_limit;
+end
+$$;
+
+-- Prunes a declared table from where its round stands, until the time is up or the round done.
+-- Returns how many rows it deleted.
+create or replace function millrace.prune_table(
+  p_pipeline millrace.pipelines, p_table_name text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_fault text;
+  v_progress millrace.prune_progress;
+  v_batch record;
+  v_done int := 0;
+  v_over boolean;
+begin
+  select t.* into v_table
+  from millrace.retained_tables t
+  where t.pipeline_id = p_pipeline.id
+    and t.table_name = p_table_name;
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  v_fault := millrace.retention_fault(p_table_name, v_table.column_name);
+  v_over := v_table.days is null or v_fault is not null;
+  while not v_over loop
+    v_batch := millrace.old_rows(p_table_name::regclass, v_table.column_name,
+      millrace.now() - make_interval(days => v_table.days), v_progress, 1000);
+    v_over := cardinality(v_batch.rows) < 1000;
+    exit when cardinality(v_batch.rows) = 0;
+    v_progress.seen_at := v_batch.last_at;
+    v_progress.seen_row := v_batch.rows[cardinality(v_batch.rows)];
+    v_done := v_done + millrace.prune_rows(p_table_name::regclass, v_batch.free);
+    exit when millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_row = v_progress.seen_row,
+    removed = g.removed + v_done,
+    ended_at = case when v_over then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  return v_done;
+end
+$$;
+
+-- define() keeps what a definition says of retention, and names the indexes that pruning needs.
+create or replace function millrace.save_retention(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set retention = nullif(p_definition -> 'retention', '{}')
+  where p.id = p_pipeline_id
+    and p.retention is distinct from nullif(p_definition -> 'retention', '{}');
+  for v_table in
+    select t.*
+    from millrace.retained_tables t
+    where t.pipeline_id = p_pipeline_id
+      and t.table_name <> ''
+  loop
+    v_statement := millrace.missing_time_index(
+      to_regclass(v_table.table_name), v_table.column_name);
+    if v_statement is not null then
+      raise warning 'column % of table % has no index, so its old rows stay',
+        v_table.column_name, v_table.table_name
+        using hint = 'Make one: ' || v_statement;
+    end if;
+  end loop;
+end
+$$;
+
+-- Counts to 10,000 what is due at a pipeline's runs or at a table from a time on, and says how old
+-- the oldest is.
+create or replace function millrace.due_to_prune(
+  p_pipeline_id int, p_table_name text, p_column text, p_days int, p_from timestamptz,
+  out due bigint, out oldest timestamptz
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_before timestamptz := millrace.now() - make_interval(days => p_days);
+begin
+  if p_table_name = '' then
+    select count(*), min(d.finished_at) into due, oldest
+    from (
+      select r.finished_at
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id
+        and r.finished_at >= p_from
+        and r.finished_at < v_before
+      order by r.finished_at
+      limit 10000) d;
+  elsif millrace.retention_fault(p_table_name, p_column) is null then
+    execute format($q$
+      select count(*), min(d.at)
+      from (
+        select t.%2$I as at
+        from only %1$s t
+        where t.%2$I >= $1
+          and t.%2$I < $2
+        order by t.%2$I
+        limit 10000) d$q$,
+      p_table_name::regclass, p_column)
+    into due, oldest
+    using p_from, v_before;
+  end if;
+end
+$$;
+
+-- Looks at what pruning has yet to do, and at tables that it cannot prune.
+create or replace function millrace.retention_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select 'pruning keeps up', count(*) = 0,
+      coalesce(string_agg(format('%s of %s: a round began at %s and is not done', case
+          when g.table_name = '' then 'the runs' else 'table ' || g.table_name end, p.name,
+          to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name, g.table_name)
+        || ': look at cron.job and cron.job_run_details for millrace-prune-more, and at '
+        || 'millrace.retention for what is due', 'no round takes longer than a day')
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+      and g.began_at < v_now - interval '1 day';
+  return query
+    select format('old rows of table %s are pruned', t.table_name), f.fault is null,
+      coalesce(f.fault, format('after %s days', t.days))
+    from millrace.retained_tables t
+    cross join lateral millrace.retention_fault(t.table_name, t.column_name) f(fault)
+    where t.table_name <> '';
+end
+$$;
+
 -- Retrying children: a person retries a parent, and its children go on
 
 -- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
@@ -16694,6 +17303,156 @@ begin
   v_wake := millrace.start_child_runs(p_stage_id, v_without);
   perform millrace.name_parents(p_stage_id, v_without);
   return v_wake;
+end
+$$;
+
+-- Searching runs, by what people have in their hands: the number of a run, a trace id, the key of a
+-- row, or its label
+
+-- Finds rows of a pipeline by their label, so far as an index leads to them.
+create or replace function millrace.rows_labelled(
+  p_pipeline millrace.pipelines, p_text text, p_limit int
+)
+returns table (entity_id text, label text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+-- What nearly all labels contain would be a long list.
+set gin_fuzzy_search_limit = 10000
+as $$
+declare
+  v_how text := millrace.label_search(p_pipeline);
+  v_pattern text := regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%';
+  v_test text;
+begin
+  -- Fewer than three letters make no trigram.
+  if v_how is null or (v_how = 'contains' and length(p_text) < 3) then
+    return;
+  end if;
+  v_test := case v_how
+    when 'contains' then format('ilike %L', '%' || v_pattern)
+    when 'prefix' then format('like %L', v_pattern)
+    else format('= %L', p_text)
+  end;
+  return query execute format(
+    'select e.%1$I::text, e.%2$I::text from %3$s e where e.%2$I %4$s limit %5$s',
+    p_pipeline.entity_key, p_pipeline.label_column, p_pipeline.entity_table, v_test, p_limit);
+end
+$$;
+
+-- Reads the label of a row; null where there is no such row, or no label.
+create or replace function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_type text := millrace.key_type(p_pipeline);
+  v_label text;
+begin
+  if p_pipeline.label_column is not null and pg_input_is_valid(p_entity_id, v_type) then
+    execute format('select e.%1$I::text from %2$s e where e.%3$I = $1::%4$s',
+      p_pipeline.label_column, p_pipeline.entity_table, p_pipeline.entity_key, v_type)
+    into v_label
+    using p_entity_id;
+  end if;
+  return v_label;
+-- A column or a table that is gone is doctor()'s to name.
+exception when undefined_column or undefined_table then
+  return null;
+end
+$$;
+
+-- Finds runs by each of the ways, so many at most by each; place: which way goes before which.
+create or replace function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
+returns table (run_id bigint, found_by text, place int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+begin
+  if p_text ~ '^[0-9]{1,18}$' then
+    return query
+      select r.id, 'run', 1
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.id = p_text::bigint
+        and p.name = coalesce(p_pipeline, p.name);
+  end if;
+  if pg_input_is_valid(p_text, 'uuid') then
+    return query
+      select r.id, 'trace', 2
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.trace_id = p_text::uuid
+        and p.name = coalesce(p_pipeline, p.name)
+      limit p_limit;
+  end if;
+  return query
+    select r.id, 'entity', 3
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_text
+      and p.name = coalesce(p_pipeline, p.name)
+    order by r.id desc
+    limit p_limit;
+  return query
+    select n.id, 'label', 4
+    from millrace.pipelines p
+    cross join lateral millrace.rows_labelled(p, p_text, p_limit) e
+    cross join lateral (
+      select r.id
+      from millrace.runs r
+      where r.entity_id = e.entity_id
+        and r.pipeline_id = p.id
+      order by r.id desc
+      limit 1) n
+    where p.label_column is not null
+      and p.name = coalesce(p_pipeline, p.name);
+end
+$$;
+
+-- Finds runs by a text.
+create or replace function millrace.search(
+  p_text text, p_pipeline text default null, p_limit int default 20
+)
+returns table (
+  pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status,
+  created_at timestamptz, finished_at timestamptz, found_by text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_text text := trim(p_text);
+begin
+  if v_text is null or length(v_text) not between 1 and 500 then
+    raise exception 'p_text has % characters, but must have from 1 to 500',
+      coalesce(length(v_text)::text, 'no')
+      using errcode = 'MR002',
+        hint = 'Give the number of a run, a trace id, the key of a row, or a label.';
+  elsif coalesce(p_limit not between 1 and 100, true) then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Leave it out for 20.';
+  elsif p_pipeline is not null
+      and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', p_pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return query
+    select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
+      r.finished_at, f.found_by
+    from (
+      select distinct on (u.run_id) u.run_id, u.found_by
+      from millrace.runs_found(v_text, p_pipeline, p_limit) u
+      order by u.run_id, u.place) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    order by r.id desc
+    limit p_limit;
 end
 $$;
 
@@ -20772,6 +21531,33 @@ join millrace.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind
 $view$);
 
+select pg_temp.put_view('millrace.retained_tables', true, $view$
+-- What is pruned: the runs of each pipeline (table_name is empty) and the tables that it declares.
+create or replace view millrace.retained_tables as
+select p.id as pipeline_id, '' as table_name, null as column_name,
+  millrace.retention_days(p) as days
+from millrace.pipelines p
+union all
+select p.id, t.name, (array_agg(t."column" order by t.days))[1], min(t.days)
+from millrace.pipelines p
+cross join lateral jsonb_to_recordset(p.retention -> 'tables')
+  t(name text, "column" text, days int)
+group by p.id, t.name
+$view$);
+
+select pg_temp.put_view('millrace.retention', true, $view$
+create or replace view millrace.retention as
+select p.name as pipeline, nullif(t.table_name, '') as table_name, t.days, d.due,
+  d.oldest as oldest_due, g.removed, g.began_at, g.ended_at
+from millrace.retained_tables t
+join millrace.pipelines p on p.id = t.pipeline_id
+left join millrace.prune_progress g
+  on g.pipeline_id = t.pipeline_id and g.table_name = t.table_name
+cross join lateral millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days,
+  case when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end) d
+order by p.name, t.table_name
+$view$);
+
 select pg_temp.put_view('millrace.status_moves', true, $view$
 create or replace view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
@@ -20887,9 +21673,10 @@ comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
 comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
-  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
-  'goes on until it is done.';
+  'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
+  'pipelines declare, old log lines and alerts, and the engine''s own rows of '
+  'cron.job_run_details. A call takes two seconds at most, or half a second while workers are at '
+  'work; pg_cron goes on until it is done. What is still due: millrace.retention.';
 
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
@@ -21107,6 +21894,16 @@ comment on function millrace.reset_children(bigint, text) is
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
 
+comment on view millrace.retention is
+  'What is kept for how many days: the runs of each pipeline (table_name is null) and the tables '
+  'that it declares. due: how much is older and still to be looked at, counted to 10,000; removed: '
+  'what the present round of prune() has deleted, or the last one, if ended_at is not null.';
+
+comment on function millrace.search(text, text, int) is
+  'Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the '
+  'label that entity.label names: by the whole of it, how it begins, or what it contains, as the '
+  'index of yours allows.';
+
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
   'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
@@ -21287,8 +22084,11 @@ begin
       'millrace.apply_outcomes_guarded(millrace.work[], int4, timestamptz)',
       'millrace.storable_item(json)', 'millrace.items_of(json)',
       'millrace.item_fault(jsonb, text, int8)', 'millrace.parse_items(json, text)',
-      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.prune_runs(int8[])',
-      'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
+      'millrace.retention_days(millrace.pipelines)', 'millrace.lock_prunable(int8[])',
+      'millrace.prune_runs(int8[])',
+      'millrace.prune_pipeline(millrace.pipelines, timestamptz)', 'millrace.begin_pruning()',
+      'millrace.schedule_pruning(bool)', 'millrace.prune()',
+      'millrace.project_queued(int4, int4, int4[], text[])',
       'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4, bool)',
       'millrace.show_new_runs(int4, int4, int8[], text[])',
       'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
@@ -21465,7 +22265,10 @@ begin
       'millrace.keep_to_quotas(millrace.stages, uuid, int8[])',
       'millrace.keep_to_quota(millrace.stages, millrace.payer, int8[])',
       'millrace.charge_starts(millrace.stages, millrace.payer, int8[])',
-      'millrace.pass_limiter(int4, bool)', 'millrace.tokens_of(jsonb, millrace.limiters)',
+      'millrace.check_label(jsonb)', 'millrace.label_search(millrace.pipelines)',
+      'millrace.missing_label_index(millrace.pipelines)', 'millrace.save_label(int4, jsonb)',
+      'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
+      'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
       'millrace.lock_limiters(text)',
@@ -21489,9 +22292,19 @@ begin
       'millrace.inherit_quotas(int8[])', 'millrace.note_starts(int8[], timestamptz)',
       'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset(int8, text)',
       'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
-      'millrace.reset_children(int8, text)', 'millrace.reopen_fan_outs(int4, int8[])',
+      'millrace.reset_children(int8, text)', 'millrace.check_retention(jsonb)',
+      'millrace.missing_time_index(regclass, text)', 'millrace.retention_fault(text, text)',
+      'millrace.prune_rows(regclass, tid[])',
+      'millrace.old_rows(regclass, text, timestamptz, millrace.prune_progress, int4)',
+      'millrace.prune_table(millrace.pipelines, text, timestamptz)',
+      'millrace.save_retention(int4, jsonb)',
+      'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
+      'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])', 'millrace.group_key(text, text)',
+      'millrace.retry_child_runs(int4, int8[])',
+      'millrace.rows_labelled(millrace.pipelines, text, int4)',
+      'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
+      'millrace.search(text, text, int4)', 'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',
