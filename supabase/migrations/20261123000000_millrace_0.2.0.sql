@@ -459,9 +459,10 @@ select pg_temp.drop_functions(array[
       'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
       'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
-      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
-      'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])', 'millrace.fan_out_faults()'
+      'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
+      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.fan_out_faults()'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -4521,6 +4522,25 @@ begin
 end
 $$;
 
+-- Looks at the errors of the last hour, by the index of the log.
+create or replace function millrace.error_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_since timestamptz := millrace.now() - interval '1 hour';
+begin
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > v_since;
+end
+$$;
+
 -- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
 create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
@@ -4537,12 +4557,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
-  return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > millrace.now() - interval '1 hour';
+  return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
 
@@ -6285,7 +6300,8 @@ exception when others then
         'remove it before returning the result', v_why)));
   end if;
   return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
-    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+    'error', jsonb_strip_nulls(jsonb_build_object(
+        'detail', v_item #>> '{error,detail}', 'stack', v_item #>> '{error,stack}'))
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
@@ -7268,6 +7284,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline record;
+  -- Row by row, where there are few: the planner cannot know how many a slice has.
+  v_join text := case
+    when p_after = 0 and p_until = 9223372036854775807
+      then 'join %1$s e on e.%2$I = k.key'
+    else 'cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e' end;
 begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
@@ -7295,12 +7316,13 @@ begin
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
-    return query execute format($q$
+    return query execute format(replace($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
       from millrace.runs l
-      join %1$s e on e.%2$I = case
-        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      cross join lateral (
+        select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
+      {{join}}
       where l.pipeline_id = any ($1)
         and l.status <> 'running'
         and l.id > $2
@@ -7311,7 +7333,7 @@ begin
           from millrace.runs o
           where o.entity_id = l.entity_id
             and o.pipeline_id = any ($1)
-            and (o.id > l.id or o.status = 'running'))$q$,
+            and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
     using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
@@ -8529,7 +8551,7 @@ returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -8538,7 +8560,7 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
@@ -17368,7 +17390,8 @@ create or replace function millrace.runs_found(p_text text, p_pipeline text, p_l
 returns table (run_id bigint, found_by text, place int)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -17423,7 +17446,8 @@ returns table (
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -21787,7 +21811,8 @@ comment on view millrace.job_outcomes is
   'how many of them completed, and how many passed their deadline.';
 
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';
 
 comment on function millrace.begin(text, text, int) is
   'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
@@ -22047,9 +22072,9 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
-      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
-      'millrace.successor_of(millrace.attempts)',
+      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
+      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
+      'millrace.last_answers(int4)', 'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',

@@ -1,8 +1,8 @@
 // No read that a person or a page makes walks the history.
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../support/engine.ts';
-import { sequentialScans } from '../support/plan-scans.ts';
 import { planRows } from '../support/plan-rows.ts';
+import { sequentialScans } from '../support/plan-scans.ts';
 
 /** Runs that are over, of which one in fifty failed, with two attempts each: enough for the planner to take to indexes. */
 async function history(engine: Engine, runs: number): Promise<void> {
@@ -82,7 +82,9 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
   await history(engine, 24_000);
   const many = await cost();
   for (const [place, name] of flat.entries()) {
-    expect({ [name]: many[place] }).toEqual({ [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5) });
+    expect({ [name]: many[place] }).toEqual({
+      [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5),
+    });
   }
   await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
 });

@@ -67,9 +67,9 @@ test('rows of a declared table go once they are old, in thousands, and nothing e
   await rawPages(engine, 2500);
   // 2,400 hours are a hundred days.
   await engine.advance('130 days');
-  expect(await engine.rows(`select table_name, days, due from millrace.retention where table_name is not null`)).toEqual([
-    { table_name: 'public.raw_pages', days: 30, due: '2399' },
-  ]);
+  expect(
+    await engine.rows(`select table_name, days, due from millrace.retention where table_name is not null`),
+  ).toEqual([{ table_name: 'public.raw_pages', days: 30, due: '2399' }]);
   expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 2399 });
   expect(await engine.value('select min(id)::int from public.raw_pages')).toBe(2400);
   expect(await engine.rows(`select due, removed from millrace.retention where table_name is not null`)).toEqual([
@@ -86,7 +86,10 @@ test('a row that a trigger or another table keeps is passed over and reported, t
   await engine.advance('60 days');
   expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 18 });
   expect(await engine.rows(`select distinct code, message from millrace.log where level = 'error'`)).toEqual([
-    { code: 'row_not_pruned', message: expect.stringMatching(/^A row of table public.raw_pages cannot be pruned: .*cited/) },
+    {
+      code: 'row_not_pruned',
+      message: expect.stringMatching(/^A row of table public.raw_pages cannot be pruned: .*cited/),
+    },
   ]);
   await engine.sql.query('delete from public.cited');
   expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 2 });

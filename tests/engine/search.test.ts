@@ -55,7 +55,8 @@ test('an index of whole values finds the whole label, and one of trigrams what i
 test('without an index nothing is found by a label, and doctor says how to make one', async ({ engine }) => {
   const ids = await labelled(engine, null);
   expect(await find(engine, 'https://a.test/one')).toEqual([]);
-  const finding = () => engine.rows(`select ok, detail from millrace.doctor() where what like 'labels of pipeline flow%'`);
+  const finding = () =>
+    engine.rows(`select ok, detail from millrace.doctor() where what like 'labels of pipeline flow%'`);
   const remedy = 'create index concurrently on public.items (label text_pattern_ops);';
   expect(await finding()).toEqual([{ ok: false, detail: `nothing is found by them: ${remedy}` }]);
   await engine.sql.query(remedy);
@@ -69,10 +70,9 @@ test('the newest run of a row goes first, and the rows without a run are left ou
   await engine.queue('first', [String(id)]);
   await engine.sql.query(`insert into public.items (label) values ('https://a.test/none')`);
   expect(await find(engine, 'https://a.test/none')).toEqual([]);
-  const found = await engine.rows(
-    'select status from millrace.search($1) where entity_id = $1 order by run_id desc',
-    [String(id)],
-  );
+  const found = await engine.rows('select status from millrace.search($1) where entity_id = $1 order by run_id desc', [
+    String(id),
+  ]);
   expect(found.map((row) => row.status)).toEqual(['running', 'cancelled']);
 });
 

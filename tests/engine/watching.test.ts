@@ -99,8 +99,7 @@ test('timeline shows every attempt of a run in order, with times, parents, error
   await engine.advance('2 seconds');
   const item = await worker.takeOne();
   await engine.advance('3 seconds');
-  const broken = { ...failed(item), usage: { input_tokens: 7 } };
-  await worker.report({ ...broken, error: { ...broken.error, stack: 'at handler' } });
+  await worker.report({ ...failed(item, { stack: 'at handler' }), usage: { input_tokens: 7 } });
   await engine.advance('30 seconds');
   await worker.report({ ...completed(await worker.takeOne()), usage: { cost_usd: 0.5 } });
   const run = (await engine.run(id)).id;
