@@ -6,9 +6,10 @@ import { measureMonth } from './month.ts';
 import { measurePruning } from './prune.ts';
 import { measureReads } from './reads.ts';
 
-/** `OPERATE_MILLIONS` of attempts (1); pruning and the month are measured at one million alone. */
+/** `OPERATE_MILLIONS` of attempts (1), `OPERATE_RUNS_A_DAY` (100,000); pruning and the month are measured at one million alone. */
 export async function operate(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
   const millions = Number(process.env.OPERATE_MILLIONS ?? 1);
+  const runsADay = Number(process.env.OPERATE_RUNS_A_DAY ?? 100_000);
   const size = sizeOf(millions);
   const variant = `${size.attempts.toLocaleString('en-US')} attempts`;
   const month = millions === 1 ? await database.copy('month') : null;
@@ -17,5 +18,5 @@ export async function operate(database: BenchDatabase, progress: (message: strin
   const results = await measureReads(database.owner, variant, progress);
   if (!month) return results;
   results.push(...(await measurePruning(database, 1_000_000, progress)));
-  return [...results, ...(await measureMonth(month.superuser, 100_000, progress))];
+  return [...results, ...(await measureMonth(month.superuser, runsADay, progress))];
 }
