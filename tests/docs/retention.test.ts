@@ -26,13 +26,13 @@ test('raw pages go after thirty days, runs after sixty, and both are told of', a
   const shown = () => page.run(engine, 'select table_name, days, due');
   await engine.advance('31 days');
   expect(await shown()).toMatchObject([
-    { table_name: 'public.raw_clips', days: 30, due: '1' },
     { table_name: null, days: 60, due: '0' },
+    { table_name: 'public.raw_clips', days: 30, due: '1' },
   ]);
   expect(await engine.value('select millrace.prune()')).toEqual({ runs: 0, rows: 1, more: false });
   await engine.advance('30 days');
   expect(await engine.value('select millrace.prune()')).toEqual({ runs: 1, rows: 0, more: false });
-  expect(await shown()).toMatchObject([{ due: '0' }, { due: '0', removed: '1' }]);
+  expect(await shown()).toMatchObject([{ due: '0', removed: '1' }, { due: '0' }]);
   expect(await page.run(engine, 'select what, ok, detail')).toMatchObject([{ ok: true }]);
   await engine.sql.query('update millrace.prune_progress set ended_at = null');
   await engine.sql.query(`delete from millrace.prune_progress where table_name <> '' or pipeline_id <>
