@@ -26,6 +26,7 @@ export const publicSurface = [
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',
+  'millrace.search',
   'millrace.series',
   'millrace.set_cut_over',
   'millrace.setting',

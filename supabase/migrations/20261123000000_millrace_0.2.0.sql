@@ -32,7 +32,8 @@ do $locks$
 declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
-      'millrace.version_stages', 'millrace.check_progress', 'millrace.log', 'millrace.alerts'
+      'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
+      'millrace.check_progress', 'millrace.log', 'millrace.alerts'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -361,6 +362,186 @@ comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
 
+-- Figures: what happened, counted as it happens and kept apart from the attempts, which are pruned.
+--
+-- Whoever ends attempts or runs writes a pulse: one narrow row a batch, stage and outcome, in its
+-- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
+-- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
+
+create table millrace.pulses (
+  at timestamptz not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  outcome text not null
+    constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
+      'skipped', 'cancelled', 'copied', 'removed')),
+  n int not null,
+  run_ms real[],
+  wait_ms real[],
+  codes text[],
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table millrace.pulses is
+  'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
+  'insert-only, until millrace.fold_figures() adds it up.';
+comment on column millrace.pulses.run_ms is
+  'How long each attempt ran, or how long each run took from its start to its end.';
+comment on column millrace.pulses.wait_ms is
+  'How long each stood in the queue; a retry, which waits for its backoff, tells nothing.';
+
+create table millrace.minutes (
+  pipeline_id int not null,
+  stage_id int not null,
+  minute timestamptz not null,
+  completed int not null default 0,
+  ended int not null default 0,
+  failed int not null default 0,
+  retried int not null default 0,
+  skipped int not null default 0,
+  cancelled int not null default 0,
+  copied int not null default 0,
+  removed int not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
+  r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
+  r6 int not null default 0, r7 int not null default 0, r8 int not null default 0,
+  r9 int not null default 0, r10 int not null default 0, r11 int not null default 0,
+  r12 int not null default 0, r13 int not null default 0, r14 int not null default 0,
+  r15 int not null default 0,
+  w0 int not null default 0, w1 int not null default 0, w2 int not null default 0,
+  w3 int not null default 0, w4 int not null default 0, w5 int not null default 0,
+  w6 int not null default 0, w7 int not null default 0, w8 int not null default 0,
+  w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
+  w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
+  w15 int not null default 0,
+  codes jsonb,
+  constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
+) with (fillfactor = 80);
+comment on table millrace.minutes is
+  'Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the '
+  'run as a whole.';
+comment on column millrace.minutes.ended is
+  'Runs that ended under a name of the definition''s `ends`; completed does not count them.';
+comment on column millrace.minutes.failed is
+  'Attempts that failed for good; retried are those that failed and were tried again.';
+comment on column millrace.minutes.copied is
+  'Results that new runs took over from earlier ones.';
+comment on column millrace.minutes.removed is
+  'Finished attempts that were deleted with their runs.';
+comment on column millrace.minutes.run_ms is
+  'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
+  'all. r0 to r15 count them by millrace.bucket_bounds().';
+comment on column millrace.minutes.wait_ms is
+  'How long first tries stood in the queue, in all. w0 to w15 count them.';
+comment on column millrace.minutes.codes is
+  'How many failures had which code: the 20 most frequent, and "other".';
+
+create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
+alter table millrace.hours rename column minute to hour;
+alter table millrace.hours
+  add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
+comment on table millrace.hours is
+  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
+
+create table millrace.totals (
+  pipeline_id int not null,
+  stage_id int not null,
+  completed bigint not null default 0,
+  ended bigint not null default 0,
+  failed bigint not null default 0,
+  retried bigint not null default 0,
+  skipped bigint not null default 0,
+  cancelled bigint not null default 0,
+  copied bigint not null default 0,
+  removed bigint not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 bigint not null default 0, r1 bigint not null default 0, r2 bigint not null default 0,
+  r3 bigint not null default 0, r4 bigint not null default 0, r5 bigint not null default 0,
+  r6 bigint not null default 0, r7 bigint not null default 0, r8 bigint not null default 0,
+  r9 bigint not null default 0, r10 bigint not null default 0, r11 bigint not null default 0,
+  r12 bigint not null default 0, r13 bigint not null default 0, r14 bigint not null default 0,
+  r15 bigint not null default 0,
+  w0 bigint not null default 0, w1 bigint not null default 0, w2 bigint not null default 0,
+  w3 bigint not null default 0, w4 bigint not null default 0, w5 bigint not null default 0,
+  w6 bigint not null default 0, w7 bigint not null default 0, w8 bigint not null default 0,
+  w9 bigint not null default 0, w10 bigint not null default 0, w11 bigint not null default 0,
+  w12 bigint not null default 0, w13 bigint not null default 0, w14 bigint not null default 0,
+  w15 bigint not null default 0,
+  codes jsonb,
+  constraint totals_pkey primary key (pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.totals is
+  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
+
+insert into millrace.settings (name, value, comment) values
+  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
+  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
+  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
+
+-- What ended before there were figures counts in the totals, without times.
+insert into millrace.totals
+  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
+select s.pipeline_id, s.id,
+  count(*) filter (where a.state = 'completed'),
+  count(*) filter (where a.state = 'failed' and not a.again),
+  count(*) filter (where a.state = 'failed' and a.again),
+  count(*) filter (where a.state = 'skipped'),
+  count(*) filter (where a.state = 'cancelled')
+from (
+  select o.stage_id, o.state, n.retry_count is not null as again
+  from millrace.attempts o
+  left join millrace.attempts n
+    on o.state = 'failed'
+      and n.run_id = o.run_id
+      and n.stage_id = o.stage_id
+      and n.number = o.number + 1
+      and n.retry_count = o.retry_count + 1
+  where o.state in ('completed', 'failed', 'skipped', 'cancelled')
+) a
+join millrace.stages s on s.id = a.stage_id
+group by s.pipeline_id, s.id;
+
+insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
+select r.pipeline_id, 0,
+  count(*) filter (where r.status = 'completed' and r.ended_as is null),
+  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
+  count(*) filter (where r.status = 'failed'),
+  count(*) filter (where r.status = 'cancelled')
+from millrace.runs r
+where r.status <> 'running'
+group by r.pipeline_id;
+
+alter table millrace.pipelines
+  add column sla jsonb;
+comment on column millrace.pipelines.sla is
+  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
+  'bound.';
+
+create table millrace.run_ages (
+  pipeline_id int constraint run_ages_pkey primary key
+    constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
+  last_key text not null default '',
+  counting bigint[] not null default array_fill(0, array[18]),
+  ages bigint[] not null default array_fill(0, array[18]),
+  counted_at timestamptz
+) with (fillfactor = 50);
+comment on table millrace.run_ages is
+  'Of each pipeline with a bound for its runs: how old its live runs are that have passed the '
+  'shorter bound. The sweep goes through them round and round.';
+comment on column millrace.run_ages.ages is
+  'Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past '
+  'the bound of the median, and past that of the 95th percentile.';
+
 -- What reads ask for, so that none of them walks the history: why a run failed stands on the run,
 -- and runs that are over have an index that is written when they end.
 
@@ -379,6 +560,7 @@ create index runs_failed on millrace.runs
   where status = 'failed';
 create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
   where status = 'failed';
+create index runs_by_trace on millrace.runs (trace_id);
 
 -- Of the runs that failed before: the last failure that no later attempt of its stage follows.
 update millrace.runs r
@@ -417,6 +599,36 @@ comment on table millrace.check_progress is
 create index log_by_time on millrace.log (at);
 create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
 
+alter table millrace.pipelines
+  add column label_column text,
+  add column retention jsonb;
+comment on column millrace.pipelines.label_column is
+  'The column of the entity by which people know a row, such as a URL or a title; null where none '
+  'is declared.';
+comment on column millrace.pipelines.retention is
+  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
+  'days}]}; null for the setting retention_days and no tables.';
+
+create table millrace.prune_progress (
+  pipeline_id int not null
+    constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  table_name text not null default '',
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  seen_row tid not null default '(0,0)',
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+) with (fillfactor = 50);
+comment on table millrace.prune_progress is
+  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
+  'a pipeline (table_name is empty), and one for each table that it declares.';
+
+-- What is deleted in bulk is soon given back, so that the table comes to a size and stays there.
+alter table millrace.runs set (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
@@ -425,11 +637,13 @@ select pg_temp.drop_functions(array[
       'millrace.stage_faults()', 'millrace.doctor()',
       'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
       'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
-      'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
+      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
+      'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
-      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
-      'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])', 'millrace.fan_out_faults()'
+      'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
+      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.fan_out_faults()'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -2140,6 +2354,8 @@ begin
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
+  perform millrace.check_label(v_definition);
+  perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
@@ -2483,6 +2699,10 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
 $$;
 
 -- The invariants, in slices
@@ -3001,10 +3221,12 @@ create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = 'completed', finished_at = millrace.now()
+    set status = 'completed', finished_at = v_now
     from millrace.version_stages vs
     where r.id = any (p_run_ids)
       -- "is true" keeps the planner from walking the index of live runs.
@@ -3023,7 +3245,13 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'completed', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -3091,9 +3319,9 @@ begin
 end
 $$;
 
--- Writes the attempts of complete() and returns what is to be shown of them. p_names are the stages
--- that every run readied; null where p_ready says which run readied which. p_uniform: only what is
--- still started under its token.
+-- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
+-- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
+-- only what is still started under its token.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -3103,6 +3331,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changes millrace.change[];
+  v_run_ms real[];
+  v_wait_ms real[];
+  v_usages jsonb[];
 begin
   with done as (
     update millrace.attempts a
@@ -3116,7 +3347,8 @@ begin
     where a.id = i.attempt_id
       and a.state = i.was
       and (not p_uniform or a.state = 'started' and a.token = i.token)
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
+      a.created_at, i.usage
   )
   select array_agg(row(
     d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, p_now,
@@ -3124,9 +3356,20 @@ begin
       select array_agg(s.name)
       from unnest(p_ready) r
       join millrace.stages s on s.id = r.stage_id
-      where r.run_id = d.run_id)))::millrace.change)
-  into v_changes
+      where r.run_id = d.run_id)))::millrace.change),
+    array_agg(date_part('epoch', p_now - d.started_at) * 1000),
+    array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
+      filter (where d.retry_count = 0),
+    array_agg(d.usage) filter (where d.usage is not null)
+  into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
+    cost_usd, input_tokens, output_tokens)
+  select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
+    millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
+    millrace.sum_usage(v_usages, 'output_tokens')
+  from millrace.stages s
+  where s.id = p_items[1].stage_id and v_changes is not null;
   return v_changes;
 end
 $$;
@@ -3540,6 +3783,9 @@ begin
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
+  perform millrace.save_run_sla(v_pipeline_id, v_definition);
+  perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
@@ -3652,6 +3898,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -3722,6 +3969,42 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "sla":{
+   "type":"object",
+   "properties":{
+    "median_seconds":{"type":"number","minimum":1,"maximum":31536000},
+    "p95_seconds":{"type":"number","minimum":1,"maximum":31536000}
+   },
+   "additionalProperties":false,
+   "wanted":"an object of median_seconds or p95_seconds or both",
+   "remedy":"Write {\"p95_seconds\": 7200}, or leave it out.",
+   "minProperties":1,
+   "maxProperties":2
+  },
+  "retention":{
+   "type":"object",
+   "properties":{
+    "days":{"type":"integer","minimum":1,"maximum":9999},
+    "tables":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"object",
+      "properties":{
+       "name":{"$ref":"#/$defs/table"},
+       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
+       "days":{"type":"integer","minimum":1,"maximum":9999}
+      },
+      "required":["name","column","days"],
+      "additionalProperties":false,
+      "wanted":"an object of name, column and days"
+     }
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object of days, tables or both",
+   "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
@@ -4460,6 +4743,25 @@ begin
 end
 $$;
 
+-- Looks at the errors of the last hour, by the index of the log.
+create or replace function millrace.error_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_since timestamptz := millrace.now() - interval '1 hour';
+begin
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > v_since;
+end
+$$;
+
 -- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
 create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
@@ -4472,14 +4774,12 @@ begin
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.label_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
-  return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > millrace.now() - interval '1 hour';
+  return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
 
@@ -4991,6 +5291,19 @@ begin
     from failed f
     where f.due is not null
     order by f.run_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
+      cost_usd, input_tokens, output_tokens)
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+      array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
+      array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
+      millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
+      millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
+      millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id, f.due is null
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
@@ -5057,10 +5370,12 @@ create or replace function millrace.end_runs(
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now(), failed_stage_id = p_failed_stage_id,
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
       error_code = (
         select left(coalesce(a.error ->> 'code', 'unknown'), 200)
         from millrace.attempts a
@@ -5069,7 +5384,12 @@ begin
         order by a.number desc
         limit 1)
     where r.id = any (p_run_ids)
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'),
@@ -5165,9 +5485,19 @@ create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_finished int[];
 begin
   perform millrace.keep_costs(p_run_ids);
-  delete from millrace.attempts a where a.run_id = any (p_run_ids);
+  with gone as (
+    delete from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+    returning a.stage_id, a.state
+  )
+  select array_agg(g.stage_id) into v_finished
+  from gone g
+  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+  perform millrace.note_pulses('removed', v_finished);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);
@@ -5663,28 +5993,34 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ways int[];
+  v_copied int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
   v_ways := millrace.ways_of((
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-    created_at, started_at, finished_at, output)
-  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-    d.created_at, d.started_at, d.finished_at, d.output
-  from millrace.runs r
-  cross join lateral (
-    select o.id
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = any (v_ways)
-      and o.id < r.id
-    order by o.id desc
-    limit 1) o
-  join millrace.done_attempts d
-    on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
-  where r.id = any (p_run_ids);
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = any (v_ways)
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
+    where r.id = any (p_run_ids)
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
 end
 $$;
 
@@ -6222,7 +6558,8 @@ exception when others then
         'remove it before returning the result', v_why)));
   end if;
   return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
-    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+    'error', jsonb_strip_nulls(jsonb_build_object(
+        'detail', v_item #>> '{error,detail}', 'stack', v_item #>> '{error,stack}'))
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
@@ -6367,14 +6704,25 @@ $$;
 
 -- Pruning
 --
--- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
--- call can do.
+-- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
+-- short transaction: two seconds, or half a second while workers are at work. A round goes through
+-- the runs of each pipeline by their ends, then through the tables that pipelines declare
+-- (retention.sql), and comes back to nothing that it had to pass over.
 
--- Locks and returns the next so many runs, by id, that ended before this time and that nobody
--- needs: a parent that still waits counts its children, and one that is over may have late ones.
-create or replace function millrace.lock_prunable(
-  p_before timestamptz, p_after bigint, p_limit int
-) returns bigint[]
+-- Reads how many days the runs of a pipeline are kept.
+create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    (p_pipeline.retention ->> 'days')::int, millrace.setting('retention_days')::int);
+end
+$$;
+
+-- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
+-- children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -6382,9 +6730,8 @@ begin
   return array(
     select r.id
     from millrace.runs r
-    where r.id > coalesce(p_after, 0)
+    where r.id = any (p_run_ids)
       and r.status <> 'running'
-      and r.finished_at < p_before
       and not exists (
         select
         from millrace.fan_outs f
@@ -6396,7 +6743,6 @@ begin
         join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
         where f.run_id = r.id)
     order by r.id
-    limit p_limit
     for update of r skip locked);
 end
 $$;
@@ -6432,7 +6778,103 @@ begin
 end
 $$;
 
--- Deletes what is older than retention_days.
+-- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
+-- done. Returns how many it deleted.
+create or replace function millrace.prune_pipeline(
+  p_pipeline millrace.pipelines, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.retention_days(p_pipeline));
+  v_progress millrace.prune_progress;
+  v_batch bigint[];
+  v_done int := 0;
+begin
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  loop
+    v_batch := array(
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline.id
+        and r.finished_at is not null
+        and (r.finished_at, r.id) > (v_progress.seen_at, v_progress.seen_id)
+        and r.finished_at < v_before
+      order by r.finished_at, r.id
+      limit 1000);
+    exit when cardinality(v_batch) = 0;
+    select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
+    from millrace.runs r
+    where r.id = v_batch[cardinality(v_batch)];
+    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
+    exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
+    ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  return v_done;
+end
+$$;
+
+-- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
+-- decisions without their attempts, and the engine's own rows of pg_cron's history.
+create or replace function millrace.begin_pruning() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+begin
+  if exists (select from millrace.prune_progress g where g.ended_at is null) then
+    return;
+  end if;
+  delete from millrace.prune_progress g
+  where not exists (
+    select
+    from millrace.retained_tables t
+    where t.pipeline_id = g.pipeline_id
+      and t.table_name = g.table_name);
+  insert into millrace.prune_progress (pipeline_id, table_name, began_at)
+  select t.pipeline_id, t.table_name, millrace.now()
+  from millrace.retained_tables t
+  on conflict on constraint prune_progress_pkey do update
+  set seen_at = default, seen_id = default, seen_row = default, removed = default,
+    began_at = excluded.began_at, ended_at = null;
+  perform millrace.prune_decisions();
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+end
+$$;
+
+-- Has pg_cron call prune() again while a round is under way.
+create or replace function millrace.schedule_pruning(p_more boolean) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scheduled boolean := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+
+-- Deletes what is older than the days that it is kept.
 create or replace function millrace.prune() returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6441,36 +6883,45 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_until timestamptz;
   v_before timestamptz :=
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
+  v_target record;
   v_runs int := 0;
+  v_rows int := 0;
   v_more boolean;
-  v_scheduled boolean;
 begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
+  -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
+  if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
+    return '{"runs": 0, "rows": 0, "more": true}';
   end if;
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
+  perform millrace.begin_pruning();
+  -- Where workers are at work there is something to yield to.
+  v_until := millrace.now() + case when exists (
+      select
+      from millrace.workers w
+      where w.left_at is null
+        and w.heartbeat_at > millrace.alive_since())
+    then interval '500 milliseconds' else interval '2 seconds' end;
+  for v_target in
+    select p as pipeline, g.table_name
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+    order by g.table_name = '', g.pipeline_id, g.table_name
+  loop
+    if v_target.table_name = '' then
+      v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
+    else
+      v_rows := v_rows
+        + millrace.prune_table(v_target.pipeline, v_target.table_name, v_until);
+    end if;
+    exit when millrace.now() >= v_until;
+  end loop;
+  v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
+    or millrace.prune_alerts(v_before) = 10000;
+  perform millrace.schedule_pruning(v_more);
+  return jsonb_build_object('runs', v_runs, 'rows', v_rows, 'more', v_more);
 end
 $$;
 
@@ -7091,6 +7542,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline record;
+  -- Row by row, where there are few: the planner cannot know how many a slice has.
+  v_join text := case
+    when p_after = 0 and p_until = 9223372036854775807
+      then 'join %1$s e on e.%2$I = k.key'
+    else 'cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e' end;
 begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
@@ -7118,12 +7574,13 @@ begin
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
-    return query execute format($q$
+    return query execute format(replace($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
       from millrace.runs l
-      join %1$s e on e.%2$I = case
-        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      cross join lateral (
+        select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
+      {{join}}
       where l.pipeline_id = any ($1)
         and l.status <> 'running'
         and l.id > $2
@@ -7134,7 +7591,7 @@ begin
           from millrace.runs o
           where o.entity_id = l.entity_id
             and o.pipeline_id = any ($1)
-            and (o.id > l.id or o.status = 'running'))$q$,
+            and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
     using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
@@ -7460,7 +7917,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days')
+      and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
@@ -8009,6 +8467,7 @@ begin
   cross join lateral millrace.sweep_pipeline(p.id) s;
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   v_done := v_done || millrace.sweep_checks();
@@ -8203,6 +8662,7 @@ begin
   )
   select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
   from cancelled c;
+  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
@@ -8346,13 +8806,101 @@ begin
 end
 $$;
 
+-- Watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+-- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
+-- one of ten.
+
+-- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
+-- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
+-- cannot see to it that its tables are never read whole.
+create or replace function millrace.held_counts()
+returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+as $$
+begin
+  return query
+    select h.stage_id, count(h.queue_at), count(*) - count(h.queue_at),
+      min(coalesce(h.queue_at, h.started_at))
+    from (
+      select a.stage_id, a.queue_at, a.started_at
+      from millrace.claims c
+      cross join lateral unnest(c.attempt_ids) i(id)
+      -- A lateral look-up, or the planner may walk all attempts.
+      cross join lateral (
+        select o.stage_id, o.queue_at, o.started_at
+        from millrace.attempts o
+        where o.id = i.id and o.token = c.token and o.state = 'started'
+        limit 1) a
+      union all
+      (select a.stage_id, a.queue_at, a.started_at
+       from millrace.attempts a
+       where a.deadline_at is not null
+       limit 50000)) h
+    group by h.stage_id;
+end
+$$;
+
+-- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
+-- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
+-- of the queue's index.
+create or replace function millrace.live_counts()
+returns table (
+  stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
+  oldest_due_at timestamptz, oldest_open_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_sort = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
+      coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
+    from millrace.stages s
+    left join millrace.held_counts() h on h.stage_id = s.id
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now
+        limit 1000 + coalesce(h.started, 0)) k) r
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at > v_now
+        limit 1000) k) b
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.runs f
+        where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
+        order by f.error_code
+        limit 1000) k) d
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) o on true;
+end
+$$;
+
 -- Lists what a run has been through, attempt by attempt.
 create or replace function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -8361,7 +8909,7 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
@@ -10038,6 +10586,37 @@ begin
 end
 $$;
 
+-- Counts them stage by stage, of all alerts that are open the first 10,000. It looks whether the
+-- first 1,000 still hold, and takes the sweep's word for the others.
+create or replace function millrace.late_counts() returns table (stage_id int, late bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_open bigint[] := array(
+    select l.id
+    from millrace.alerts l
+    where l.resolved_at is null
+    order by l.id
+    limit 10000);
+  v_late bigint[] := millrace.still_late(v_open[:1000]) || v_open[1001:];
+begin
+  return query
+    select o.stage_id, count(*)
+    from (
+      select l.stage_id, l.run_id
+      from millrace.alerts l
+      where l.id = any (v_late)
+      union
+      (select a.stage_id, a.run_id
+       from millrace.attempts a
+       where a.late_at <= v_now
+       limit 10000)) o
+    group by o.stage_id;
+end
+$$;
+
 -- Raises alerts about up to so many attempts that are late; returns how many.
 create or replace function millrace.raise_alerts(p_limit int) returns int
 language plpgsql
@@ -10633,6 +11212,11 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
   order by r.id;
+  perform millrace.note_pulses('skipped', array(
+    select p_stage_id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)));
   if not p_why ? 'on_demand' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
@@ -10719,6 +11303,7 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;
@@ -13525,7 +14110,13 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'ended', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -13568,9 +14159,9 @@ begin
     order by r.id, vs.position
     returning stage_id
   )
-  select array_agg(s.stage_id order by s.stage_id) into v_stages
-  from (select distinct k.stage_id from skipped k) s;
-  return coalesce(v_stages, '{}');
+  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
+  perform millrace.note_pulses('skipped', v_stages);
+  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 
@@ -13792,6 +14383,495 @@ begin
   ready := v_done.ready;
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
   perform millrace.leave_children(v_stage, array[v_attempt.id]);
+end
+$$;
+
+-- Figures: how many, how long, how dear
+--
+-- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
+-- attempts as after ten thousand. It is up to one sweep late: pulses are not read.
+
+-- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
+-- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
+-- the last bucket is told by its lower bound.
+create or replace function millrace.bucket_quantile(p_counts bigint[], p_share float8)
+returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[];
+  v_count bigint;
+  v_wanted float8 := 0;
+  v_below float8 := 0;
+begin
+  foreach v_count in array p_counts loop
+    v_wanted := v_wanted + coalesce(v_count, 0);
+  end loop;
+  if v_wanted = 0 then
+    return null;
+  end if;
+  v_bounds := millrace.bucket_bounds();
+  v_wanted := v_wanted * p_share;
+  for v_i in 1 .. 16 loop
+    v_count := p_counts[v_i];
+    if v_count > 0 and v_below + v_count >= v_wanted then
+      return case v_i
+        when 1 then v_bounds[1] * (v_wanted - v_below) / v_count
+        when 16 then v_bounds[15]
+        else v_bounds[v_i - 1] * power(
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / v_count)
+      end;
+    end if;
+    v_below := v_below + v_count;
+  end loop;
+  return v_bounds[15];
+end
+$$;
+
+-- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
+create or replace function millrace.figures_of(
+  p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  stage_id := case when p_stage is null then 0
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
+end
+$$;
+
+-- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
+-- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
+-- ends lie in. p_by_minute: by the minute wherever minutes are kept.
+create or replace function millrace.figure_rows(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
+) returns setof millrace.minutes
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $$
+declare
+  -- From here on all minutes are kept.
+  v_kept timestamptz := date_trunc('hour', millrace.now() - make_interval(hours => (
+    select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
+  v_first_hour timestamptz := case
+    when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
+    else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
+  v_last_hour timestamptz := greatest(v_first_hour, case
+    when p_to < v_kept then p_to
+    when p_by_minute then v_kept
+    else date_trunc('hour', p_to, 'UTC') end);
+begin
+  return query
+    select h.*
+    from millrace.hours h
+    where h.pipeline_id = p_pipeline_id
+      and h.stage_id = p_stage_id
+      and h.hour >= v_first_hour
+      and h.hour < v_last_hour;
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= date_trunc('minute', p_from, 'UTC')
+      and m.minute < least(v_first_hour, p_to);
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= v_last_hour
+      and m.minute < p_to;
+end
+$$;
+
+-- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
+create or replace function millrace.summed_figures(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select s.bin, s.completed, s.ended, s.failed, s.retried, s.skipped, s.cancelled,
+      millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+      millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+      s.cost_usd, s.input_tokens, s.output_tokens, s.codes
+    from (
+      select date_bin(coalesce(p_step, p_to - p_from), greatest(m.minute, p_from), p_from)
+          as bin,
+        sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
+        sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
+        sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+        sum(m.output_tokens) as output_tokens,
+        case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs,
+        array[sum(m.w0), sum(m.w1), sum(m.w2), sum(m.w3), sum(m.w4), sum(m.w5), sum(m.w6),
+          sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
+          sum(m.w14), sum(m.w15)] as waits
+      from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
+        p_step < interval '1 hour') m
+      group by 1) s;
+end
+$$;
+
+-- Tells what a stage, or a pipeline's runs, came to in a while.
+create or replace function millrace.figures(
+  p_pipeline text, p_stage text default null, p_from timestamptz default null,
+  p_to timestamptz default null
+) returns table (
+  completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint,
+  run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  -- To the end of the present minute, so that what has just happened is in it.
+  v_to timestamptz := coalesce(p_to,
+    date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
+  v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
+begin
+  if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
+      using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+  end if;
+  return query
+    select coalesce(sum(f.completed), 0)::bigint, coalesce(sum(f.ended), 0)::bigint,
+      coalesce(sum(f.failed), 0)::bigint, coalesce(sum(f.retried), 0)::bigint,
+      coalesce(sum(f.skipped), 0)::bigint, coalesce(sum(f.cancelled), 0)::bigint,
+      max(f.run_p50_ms), max(f.run_p95_ms), max(f.wait_p50_ms), max(f.wait_p95_ms),
+      coalesce(sum(f.cost_usd), 0), coalesce(sum(f.input_tokens), 0),
+      coalesce(sum(f.output_tokens), 0), coalesce(max(f.codes::text)::jsonb, '{}')
+    from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
+end
+$$;
+
+-- Raises MR002 about a series that could not be drawn.
+create or replace function millrace.check_series(
+  p_from timestamptz, p_to timestamptz, p_step interval
+) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
+end
+$$;
+
+-- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
+create or replace function millrace.series(
+  p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_seconds numeric := extract(epoch from p_step);
+  v_unit text := case
+    when v_seconds % 86400 = 0 then 'day'
+    when v_seconds % 3600 = 0 then 'hour'
+    else 'minute' end;
+  v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
+begin
+  perform millrace.check_series(p_from, p_to, p_step);
+  return query
+    select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
+      coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
+      f.run_p50_ms, f.run_p95_ms, f.wait_p50_ms, f.wait_p95_ms,
+      coalesce(f.cost_usd, 0), coalesce(f.input_tokens, 0), coalesce(f.output_tokens, 0),
+      coalesce(f.codes, '{}')
+    from generate_series(v_from, p_to - interval '1 microsecond',
+      make_interval(secs => v_seconds::float8)) b
+    left join millrace.summed_figures(
+      v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
+      on f.at = b
+    order by b;
+end
+$$;
+
+-- Adding pulses up: minutes, hours and totals
+--
+-- The sweep takes pulses away and adds them to all three tables in one statement, hence one
+-- snapshot. What comes late is added to the minute in which it happened. The statements are built
+-- from one list of columns, since each would name forty of them twice.
+
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
+-- there on each is about three times as long as the one before it.
+create or replace function millrace.bucket_bounds() returns float8[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+    7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Lists the columns of minutes, hours and totals that are added up.
+create or replace function millrace.figure_columns() returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
+      output_tokens,run_ms,wait_ms}'::text[]
+    || array(select 'r' || i from generate_series(0, 15) i)
+    || array(select 'w' || i from generate_series(0, 15) i)
+$$;
+
+-- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join lateral jsonb_each_text(c) k
+    group by k.key
+  )
+  select jsonb_object_agg(f.key, f.n)
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f
+$$;
+
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
+-- made of few rows.
+create or replace function millrace.delta_sql() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    counted as (
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
+      from taken t
+      cross join lateral (
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
+        union all
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as (
+      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) c
+      group by 1, 2, 3
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    )$q$,
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:8]) c),
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
+-- the time, null for totals.
+create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s, case
+        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
+      end
+    from delta d
+    group by d.pipeline_id, d.stage_id %6$s
+    order by d.pipeline_id, d.stage_id
+    on conflict (%7$s) do update set %8$s,
+      codes = case
+        when excluded.codes is null then t.codes
+        when t.codes is null then excluded.codes
+        else millrace.add_codes(array[t.codes, excluded.codes])
+      end
+    returning 1$q$,
+    p_table, p_time || ',', string_agg(c, ', '),
+    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
+    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
+    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
+    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
+  from unnest(millrace.figure_columns()) c
+$$;
+
+-- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
+-- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
+create or replace function millrace.fold_figures(p_limit int default 5000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+as $$
+declare
+  v_taken int;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+    return 0;
+  end if;
+  execute format($q$
+    with taken as materialized (
+      delete from millrace.pulses p
+      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
+      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
+    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    select count(*) from taken$q$,
+    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
+    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+  into v_taken
+  using p_limit;
+  return v_taken;
+end
+$$;
+
+-- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
+-- totals, which all of them have.
+create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_minute timestamptz :=
+    v_now - make_interval(hours => (
+      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
+  v_oldest_hour timestamptz :=
+    v_now - make_interval(days => (
+      select s.value::int from millrace.settings s where s.name = 'hours_days'));
+  v_minutes int;
+  v_hours int;
+begin
+  if exists (
+      select
+      from millrace.settings s
+      where s.name = 'figures_pruned_at'
+        and s.value::timestamptz > v_now - interval '10 minutes') then
+    return 0;
+  end if;
+  delete from millrace.minutes m
+  where m.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.minutes k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.minute < v_oldest_minute
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_minutes = row_count;
+  delete from millrace.hours h
+  where h.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.hours k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.hour < v_oldest_hour
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_hours = row_count;
+  if greatest(v_minutes, v_hours) < p_limit then
+    update millrace.settings s
+    set value = trim('"' from to_jsonb(v_now)::text)
+    where s.name = 'figures_pruned_at';
+  end if;
+  return v_minutes + v_hours;
+end
+$$;
+
+-- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
+-- takes too long to the next sweep.
+-- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
+create or replace function millrace.sweep_figures() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '100 milliseconds';
+  v_pulses int := 0;
+  v_taken int;
+  v_context text;
+begin
+  loop
+    v_taken := millrace.fold_figures();
+    v_pulses := v_pulses + v_taken;
+    exit when v_taken < 5000 or millrace.now() > v_until;
+  end loop;
+  perform millrace.prune_figures();
+  perform millrace.follow_ages(5000);
+  return v_pulses;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of figures failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return 0;
 end
 $$;
 
@@ -15435,6 +16515,121 @@ begin
 end
 $$;
 
+-- Labels: the column of an entity by which people know a row, such as a URL or a title
+--
+-- The search looks for it over the user's own index, and only so far as that leads: one of trigrams
+-- finds what a label contains, one of patterns (text_pattern_ops) how it begins, any other the
+-- whole of it.
+
+-- Raises MR001 unless the column that an entity is known by is one of texts.
+create or replace function millrace.check_label(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'label' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'label'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is null or v_type not in ('text', 'character varying') then
+    raise exception 'entity.label is %, which is %', v_entity -> 'label',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = 'Name a column of type text, such as a URL or a title; or leave it out.';
+  end if;
+end
+$$;
+
+-- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
+-- exact; null where there is none.
+create or replace function millrace.label_search(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.how
+  from (
+    select case
+        when o.opcname in ('gin_trgm_ops', 'gist_trgm_ops') then 'contains'
+        when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
+          then 'prefix'
+        else 'exact' end as how
+    from pg_index i
+    join pg_class c on c.oid = i.indexrelid
+    join pg_am m on m.oid = c.relam
+    join pg_opclass o on o.oid = i.indclass[0]
+    left join pg_collation l on l.oid = i.indcollation[0]
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+    where i.indrelid = p_pipeline.entity_table
+      and a.attname = p_pipeline.label_column
+      and i.indpred is null
+      and i.indisvalid
+      and (m.amname = 'btree' or o.opcname in ('gin_trgm_ops', 'gist_trgm_ops'))) s
+  order by array_position(array['contains', 'prefix', 'exact'], s.how)
+  limit 1
+$$;
+
+-- Writes the statement that makes the index by which labels are searched; null where there is one,
+-- or the pipeline no label.
+create or replace function millrace.missing_label_index(p_pipeline millrace.pipelines)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_pipeline.label_column is null or millrace.label_search(p_pipeline) is not null then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I text_pattern_ops);',
+    p_pipeline.entity_table, p_pipeline.label_column);
+end
+$$;
+
+-- define() keeps by which column people know the rows of a pipeline.
+create or replace function millrace.save_label(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set label_column = p_definition #>> '{entity,label}'
+  where p.id = p_pipeline_id
+    and p.label_column is distinct from p_definition #>> '{entity,label}';
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  v_statement := millrace.missing_label_index(v_pipeline);
+  if v_statement is not null then
+    raise warning 'column % of table % has no index, so nothing is found by it',
+      v_pipeline.label_column, v_pipeline.entity_table
+      using hint = 'Make one: ' || v_statement;
+  end if;
+end
+$$;
+
+-- Looks for labels that no index leads to.
+create or replace function millrace.label_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('labels of pipeline %s are found by an index', p.name), i.missing is null,
+    coalesce('nothing is found by them: ' || i.missing,
+      format('%s, %s', p.label_column, millrace.label_search(p)))
+  from millrace.pipelines p
+  cross join lateral millrace.missing_label_index(p) i(missing)
+  where p.label_column is not null
+$$;
+
 -- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
 --
 -- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
@@ -16051,6 +17246,51 @@ begin
 end
 $$;
 
+-- Pulses: what a batch came to, for the figures
+--
+-- Every attempt that comes to its end is in one pulse of its stage, and every run that does so is
+-- in one of stage 0, written in the transaction that ends it. So figures that add up pulses equal a
+-- recount of the attempts; figure_faults() proves it.
+
+-- Writes what happened to attempts that tell no times, one row a stage. p_stage_ids: the stage of
+-- each attempt.
+create or replace function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+  select v_now, s.pipeline_id, s.id, p_outcome, i.n
+  from (
+    select u.id, count(*) as n
+    from unnest(p_stage_ids) u(id)
+    group by u.id) i
+  join millrace.stages s on s.id = i.id;
+end
+$$;
+
+-- Adds up what attempts say that they used of one kind, such as cost_usd; null when none says. What
+-- is no number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
+create or replace function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
+language sql immutable strict
+set search_path = pg_catalog, pg_temp
+as $$
+  select sum((u.value ->> p_kind)::numeric)
+  from unnest(p_usages) u(value)
+  where jsonb_typeof(u.value -> p_kind) = 'number'
+    and (u.value ->> p_kind)::numeric > 0
+$$;
+
+-- Says how many milliseconds lie between two times.
+create or replace function millrace.ms_between(p_from timestamptz, p_to timestamptz) returns real
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (date_part('epoch', p_to - p_from) * 1000)::real
+$$;
+
 -- Queueing attempts, and showing it
 
 -- Adds a queued attempt of a stage to each of the runs.
@@ -16546,6 +17786,323 @@ begin
 end
 $$;
 
+-- Retention: how long a pipeline keeps its runs, and the rows of tables that it declares
+--
+-- A declared table is the user's own, such as raw pages, and no entity table: with an entity go its
+-- runs. Rows are found by the user's index on the column of times; without one the table is left
+-- alone, and doctor() says so.
+
+-- Raises MR001 unless the tables that a definition keeps for so many days can be pruned by their
+-- columns.
+create or replace function millrace.check_retention(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table jsonb;
+  v_place int;
+  v_class regclass;
+  v_fault text;
+begin
+  for v_table, v_place in
+    select t.value, t.place - 1
+    from jsonb_array_elements(p_definition #> '{retention,tables}') with ordinality t(value, place)
+  loop
+    v_class := to_regclass(v_table ->> 'name');
+    v_fault := case
+      when v_class is null then 'there is no such table'
+      when not exists (
+          select
+          from pg_class c
+          join pg_namespace n on n.oid = c.relnamespace
+          where c.oid = v_class
+            and c.relkind = 'r'
+            and n.nspname <> all (array['millrace', 'millrace_evidence', 'pg_catalog', 'cron']))
+        then 'it is no ordinary table of yours'
+      when v_class = to_regclass(p_definition #>> '{entity,table}')
+          or exists (select from millrace.pipelines p where p.entity_table = v_class)
+        then 'runs hang on its rows, and would go with them'
+      when not exists (
+          select
+          from pg_attribute a
+          where a.attrelid = v_class
+            and a.attname = v_table ->> 'column'
+            and not a.attisdropped
+            and a.atttypid = 'timestamptz'::regtype)
+        then format('it has no column %s of type timestamptz', v_table ->> 'column')
+      when not has_table_privilege(v_class, 'delete')
+        then format('%s may not delete from it', current_user) end;
+    if v_fault is not null then
+      raise exception 'retention.tables[%].name is %, but %', v_place, v_table ->> 'name', v_fault
+        using errcode = 'MR001',
+          hint = 'Name an ordinary table that is no entity table, with a timestamptz column and an '
+            'index on it; or leave it out.';
+    end if;
+  end loop;
+end
+$$;
+
+-- Writes the statement that makes the index by which old rows of a table are found; null where
+-- there is one, or no such table any more.
+create or replace function millrace.missing_time_index(p_table regclass, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_table is null or exists (
+      select
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_am m on m.oid = c.relam and m.amname = 'btree'
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_table
+        and a.attname = p_column
+        and i.indpred is null
+        and i.indisvalid) then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I);', p_table, p_column);
+end
+$$;
+
+-- Says why rows of a declared table cannot be pruned today; null when they can.
+create or replace function millrace.retention_fault(p_table_name text, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass := to_regclass(p_table_name);
+begin
+  return case
+    when v_table is null then 'there is no such table any more'
+    when exists (select from millrace.pipelines p where p.entity_table = v_table)
+      then 'a pipeline runs over it now, and runs would go with its rows'
+    when not exists (
+        select
+        from pg_attribute a
+        where a.attrelid = v_table
+          and a.attname = p_column
+          and not a.attisdropped
+          and a.atttypid = 'timestamptz'::regtype)
+      then format('it has no column %s of type timestamptz any more', p_column)
+    else 'no index leads to its old rows: ' || millrace.missing_time_index(v_table, p_column) end;
+end
+$$;
+
+-- Deletes rows of a table by their places, but for those that cannot be; returns how many. It
+-- halves a batch until the guilty row stands alone, as prune_runs() does.
+create or replace function millrace.prune_rows(p_table regclass, p_rows tid[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set enable_tidscan = on
+as $$
+declare
+  v_half int := cardinality(p_rows) / 2;
+  v_context text;
+  v_count int;
+begin
+  begin
+    execute format('delete from only %s t where t.ctid = any ($1)', p_table) using p_rows;
+    get diagnostics v_count = row_count;
+    return v_count;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform millrace.report('error', 'row_not_pruned',
+        format('A row of table %s cannot be pruned: %s', p_table, sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.prune_rows(p_table, p_rows[:v_half])
+    + millrace.prune_rows(p_table, p_rows[v_half + 1:]);
+end
+$$;
+
+-- Finds and locks the next so many rows of a table that are too old, by their times and places.
+create or replace function millrace.old_rows(
+  p_table regclass, p_column text, p_before timestamptz, p_progress millrace.prune_progress,
+  p_limit int, out rows tid[], out free tid[], out last_at timestamptz
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format($q$
+    with old as materialized (
+      select t.ctid as place, t.%2$I as at
+      from only %1$s t
+      where t.%2$I >= $1
+        and (t.%2$I, t.ctid) > ($1, $2)
+        and t.%2$I < $3
+      order by t.%2$I, t.ctid
+      limit $4
+    ), free as materialized (
+      select t.ctid as place
+      from only %1$s t
+      where t.ctid = any (array(select o.place from old o))
+      order by t.ctid
+      for update skip locked
+    )
+    select array(select o.place from old o order by o.at, o.place),
+      array(select f.place from free f order by f.place), (select max(o.at) from old o)$q$,
+    p_table, p_column)
+  into rows, free, last_at
+  using p_progress.seen_at, p_progress.seen_row, p_before, p_limit;
+end
+$$;
+
+-- Prunes a declared table from where its round stands, until the time is up or the round done.
+-- Returns how many rows it deleted.
+create or replace function millrace.prune_table(
+  p_pipeline millrace.pipelines, p_table_name text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_fault text;
+  v_progress millrace.prune_progress;
+  v_batch record;
+  v_done int := 0;
+  v_over boolean;
+begin
+  select t.* into v_table
+  from millrace.retained_tables t
+  where t.pipeline_id = p_pipeline.id
+    and t.table_name = p_table_name;
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  v_fault := millrace.retention_fault(p_table_name, v_table.column_name);
+  v_over := v_table.days is null or v_fault is not null;
+  while not v_over loop
+    v_batch := millrace.old_rows(p_table_name::regclass, v_table.column_name,
+      millrace.now() - make_interval(days => v_table.days), v_progress, 1000);
+    v_over := cardinality(v_batch.rows) < 1000;
+    exit when cardinality(v_batch.rows) = 0;
+    v_progress.seen_at := v_batch.last_at;
+    v_progress.seen_row := v_batch.rows[cardinality(v_batch.rows)];
+    v_done := v_done + millrace.prune_rows(p_table_name::regclass, v_batch.free);
+    exit when millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_row = v_progress.seen_row,
+    removed = g.removed + v_done,
+    ended_at = case when v_over then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  return v_done;
+end
+$$;
+
+-- define() keeps what a definition says of retention, and names the indexes that pruning needs.
+create or replace function millrace.save_retention(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set retention = nullif(p_definition -> 'retention', '{}')
+  where p.id = p_pipeline_id
+    and p.retention is distinct from nullif(p_definition -> 'retention', '{}');
+  for v_table in
+    select t.*
+    from millrace.retained_tables t
+    where t.pipeline_id = p_pipeline_id
+      and t.table_name <> ''
+  loop
+    v_statement := millrace.missing_time_index(
+      to_regclass(v_table.table_name), v_table.column_name);
+    if v_statement is not null then
+      raise warning 'column % of table % has no index, so its old rows stay',
+        v_table.column_name, v_table.table_name
+        using hint = 'Make one: ' || v_statement;
+    end if;
+  end loop;
+end
+$$;
+
+-- Counts to 10,000 what is due at a pipeline's runs or at a table from a time on, and says how old
+-- the oldest is.
+create or replace function millrace.due_to_prune(
+  p_pipeline_id int, p_table_name text, p_column text, p_days int, p_from timestamptz,
+  out due bigint, out oldest timestamptz
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_before timestamptz := millrace.now() - make_interval(days => p_days);
+begin
+  if p_table_name = '' then
+    select count(*), min(d.finished_at) into due, oldest
+    from (
+      select r.finished_at
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id
+        and r.finished_at >= p_from
+        and r.finished_at < v_before
+      order by r.finished_at
+      limit 10000) d;
+  elsif millrace.retention_fault(p_table_name, p_column) is null then
+    execute format($q$
+      select count(*), min(d.at)
+      from (
+        select t.%2$I as at
+        from only %1$s t
+        where t.%2$I >= $1
+          and t.%2$I < $2
+        order by t.%2$I
+        limit 10000) d$q$,
+      p_table_name::regclass, p_column)
+    into due, oldest
+    using p_from, v_before;
+  end if;
+end
+$$;
+
+-- Looks at what pruning has yet to do, and at tables that it cannot prune.
+create or replace function millrace.retention_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select 'pruning keeps up', count(*) = 0,
+      coalesce(string_agg(format('%s of %s: a round began at %s and is not done', case
+          when g.table_name = '' then 'the runs' else 'table ' || g.table_name end, p.name,
+          to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name, g.table_name)
+        || ': look at cron.job and cron.job_run_details for millrace-prune-more, and at '
+        || 'millrace.retention for what is due', 'no round takes longer than a day')
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+      and g.began_at < v_now - interval '1 day';
+  return query
+    select format('old rows of table %s are pruned', t.table_name), f.fault is null,
+      coalesce(f.fault, format('after %s days', t.days))
+    from millrace.retained_tables t
+    cross join lateral millrace.retention_fault(t.table_name, t.column_name) f(fault)
+    where t.table_name <> '';
+end
+$$;
+
 -- Retrying children: a person retries a parent, and its children go on
 
 -- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
@@ -16695,6 +18252,310 @@ begin
   perform millrace.name_parents(p_stage_id, v_without);
   return v_wake;
 end
+$$;
+
+-- Searching runs, by what people have in their hands: the number of a run, a trace id, the key of a
+-- row, or its label
+
+-- Finds rows of a pipeline by their label, so far as an index leads to them.
+create or replace function millrace.rows_labelled(
+  p_pipeline millrace.pipelines, p_text text, p_limit int
+)
+returns table (entity_id text, label text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+-- What nearly all labels contain would be a long list.
+set gin_fuzzy_search_limit = 10000
+as $$
+declare
+  v_how text := millrace.label_search(p_pipeline);
+  v_pattern text := regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%';
+  v_test text;
+begin
+  -- Fewer than three letters make no trigram.
+  if v_how is null or (v_how = 'contains' and length(p_text) < 3) then
+    return;
+  end if;
+  v_test := case v_how
+    when 'contains' then format('ilike %L', '%' || v_pattern)
+    when 'prefix' then format('like %L', v_pattern)
+    else format('= %L', p_text)
+  end;
+  return query execute format(
+    'select e.%1$I::text, e.%2$I::text from %3$s e where e.%2$I %4$s limit %5$s',
+    p_pipeline.entity_key, p_pipeline.label_column, p_pipeline.entity_table, v_test, p_limit);
+end
+$$;
+
+-- Reads the label of a row; null where there is no such row, or no label.
+create or replace function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_type text := millrace.key_type(p_pipeline);
+  v_label text;
+begin
+  if p_pipeline.label_column is not null and pg_input_is_valid(p_entity_id, v_type) then
+    execute format('select e.%1$I::text from %2$s e where e.%3$I = $1::%4$s',
+      p_pipeline.label_column, p_pipeline.entity_table, p_pipeline.entity_key, v_type)
+    into v_label
+    using p_entity_id;
+  end if;
+  return v_label;
+-- A column or a table that is gone is doctor()'s to name.
+exception when undefined_column or undefined_table then
+  return null;
+end
+$$;
+
+-- Finds runs by each of the ways, so many at most by each; place: which way goes before which.
+create or replace function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
+returns table (run_id bigint, found_by text, place int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+as $$
+#variable_conflict use_column
+begin
+  if p_text ~ '^[0-9]{1,18}$' then
+    return query
+      select r.id, 'run', 1
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.id = p_text::bigint
+        and p.name = coalesce(p_pipeline, p.name);
+  end if;
+  if pg_input_is_valid(p_text, 'uuid') then
+    return query
+      select r.id, 'trace', 2
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.trace_id = p_text::uuid
+        and p.name = coalesce(p_pipeline, p.name)
+      limit p_limit;
+  end if;
+  return query
+    select r.id, 'entity', 3
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_text
+      and p.name = coalesce(p_pipeline, p.name)
+    order by r.id desc
+    limit p_limit;
+  return query
+    select n.id, 'label', 4
+    from millrace.pipelines p
+    cross join lateral millrace.rows_labelled(p, p_text, p_limit) e
+    cross join lateral (
+      select r.id
+      from millrace.runs r
+      where r.entity_id = e.entity_id
+        and r.pipeline_id = p.id
+      order by r.id desc
+      limit 1) n
+    where p.label_column is not null
+      and p.name = coalesce(p_pipeline, p.name);
+end
+$$;
+
+-- Finds runs by a text.
+create or replace function millrace.search(
+  p_text text, p_pipeline text default null, p_limit int default 20
+)
+returns table (
+  pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status,
+  created_at timestamptz, finished_at timestamptz, found_by text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_text text := trim(p_text);
+begin
+  if v_text is null or length(v_text) not between 1 and 500 then
+    raise exception 'p_text has % characters, but must have from 1 to 500',
+      coalesce(length(v_text)::text, 'no')
+      using errcode = 'MR002',
+        hint = 'Give the number of a run, a trace id, the key of a row, or a label.';
+  elsif coalesce(p_limit not between 1 and 100, true) then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Leave it out for 20.';
+  elsif p_pipeline is not null
+      and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', p_pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return query
+    select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
+      r.finished_at, f.found_by
+    from (
+      select distinct on (u.run_id) u.run_id, u.found_by
+      from millrace.runs_found(v_text, p_pipeline, p_limit) u
+      order by u.run_id, u.place) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    order by r.id desc
+    limit p_limit;
+end
+$$;
+
+-- Bounds for runs: how long they take from their start to their end
+--
+-- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
+-- to their end in the last hour count with what they took, by the figures. One that is under way
+-- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
+-- where nothing ends any more is not taken for a fast one.
+--
+-- The sweep counts the live runs of such pipelines some thousand at a time. What is not declared
+-- costs nothing.
+
+-- define() keeps the bounds of a definition. Under new ones the count begins anew.
+create or replace function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
+begin
+  update millrace.pipelines p
+  set sla = v_sla
+  where p.id = p_pipeline_id
+    and p.sla is distinct from v_sla;
+  if found then
+    delete from millrace.run_ages a where a.pipeline_id = p_pipeline_id;
+  end if;
+  if v_sla is not null then
+    insert into millrace.run_ages (pipeline_id)
+    values (p_pipeline_id)
+    on conflict on constraint run_ages_pkey do nothing;
+  end if;
+end
+$$;
+
+-- Counts the next so many live runs of a pipeline by their age, as run_ages.ages holds them, and
+-- says up to which key; null after the last.
+create or replace function millrace.count_ages(
+  p_pipeline millrace.pipelines, p_after text, p_limit int,
+  out ages bigint[], out last_key text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
+  v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_all bigint;
+begin
+  with run as materialized (
+    select r.entity_id, date_part('epoch', v_now - r.created_at) * 1000 as age
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id
+      and r.status = 'running'
+      and r.entity_id > p_after
+    order by r.entity_id
+    limit p_limit
+  ), bucket as (
+    select width_bucket(r.age, v_bounds) as place, count(*) as n
+    from run r
+    where r.age > least(v_median, v_p95)
+    group by 1
+  )
+  select array(
+      select coalesce(b.n, 0)
+      from generate_series(0, 15) i
+      left join bucket b on b.place = i
+      order by i)
+    || (select array[count(*) filter (where r.age > v_median),
+        count(*) filter (where r.age > v_p95)] from run r),
+    (select max(r.entity_id) from run r), (select count(*) from run r)
+  into ages, last_key, v_all;
+  if v_all < p_limit then
+    last_key := null;
+  end if;
+end
+$$;
+
+-- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
+create or replace function millrace.follow_ages(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_held millrace.run_ages;
+  v_counted record;
+  v_sums bigint[];
+begin
+  for v_pipeline in
+    select p.* from millrace.pipelines p where p.sla is not null order by p.id
+  loop
+    select a.* into v_held
+    from millrace.run_ages a
+    where a.pipeline_id = v_pipeline.id
+    for update skip locked;
+    continue when not found;
+    v_counted := millrace.count_ages(v_pipeline, v_held.last_key, p_limit);
+    v_sums := array(
+      select coalesce(u.a, 0) + coalesce(u.b, 0)
+      from unnest(v_held.counting, v_counted.ages) with ordinality u(a, b, place)
+      order by u.place);
+    update millrace.run_ages a
+    set last_key = coalesce(v_counted.last_key, ''),
+      counting = case when v_counted.last_key is null then array_fill(0, array[18])
+        else v_sums end,
+      ages = case when v_counted.last_key is null then v_sums else a.ages end,
+      counted_at = case when v_counted.last_key is null then millrace.now()
+        else a.counted_at end
+    where a.pipeline_id = v_pipeline.id;
+  end loop;
+end
+$$;
+
+-- Estimates how many of those that the buckets count took longer than this (ms).
+create or replace function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_place int := width_bucket(p_ms, v_bounds) + 1;
+  v_share float8;
+begin
+  v_share := case v_place
+    when 1 then 1 - p_ms / v_bounds[1]
+    when 16 then 1
+    else ln(v_bounds[v_place] / p_ms) / ln(v_bounds[v_place] / v_bounds[v_place - 1])
+  end;
+  return (select coalesce(sum(n), 0) from unnest(p_counts[v_place + 1:]) n)
+    + v_share * p_counts[v_place];
+end
+$$;
+
+-- Looks at pipelines whose runs take longer than their bounds.
+create or replace function millrace.run_sla_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'runs keep to their bounds', count(*) = 0,
+    coalesce(string_agg(format(
+      'of %s half take over %s s (bound: %s), one in twenty over %s s (bound: %s), '
+        '%s are overdue: select * from millrace.stage_health where pipeline = %L',
+      s.pipeline, round(s.median_seconds), coalesce(s.median_bound::text, 'none'),
+      round(s.p95_seconds), coalesce(s.p95_bound::text, 'none'), s.overdue, s.pipeline), '; '
+      order by s.pipeline), 'all do')
+  from millrace.run_slas s
+  where not s.ok
 $$;
 
 -- Concurrency groups: how the queue of a stage is sorted.
@@ -18664,6 +20525,7 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
+  v_skipped int[];
 begin
   v_runs := array(
     select r.id
@@ -18678,22 +20540,25 @@ begin
     set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
+      and a.stage_id = p_stage_id and a.state = 'waiting'
+    returning a.id, a.stage_id
+  ), rest as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, d, coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = d), 0) + 1,
+      'skipped', v_now, v_now, v_error
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral unnest(vs.dependents) d
+    where r.id = any (v_runs)
+    order by r.id
+    returning null::bigint as id, stage_id
   )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
+  select array_remove(array_agg(s.id), null), array_agg(s.stage_id) into v_asked, v_skipped
+  from (table closed union all table rest) s;
+  perform millrace.note_pulses('skipped', v_skipped);
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
@@ -20413,46 +22278,49 @@ from (values
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command)
 $view$);
 
-select pg_temp.put_view('millrace.queue_depth', false, $view$
--- Watching it
---
--- Views and functions for Supabase Studio's table editor and SQL editor.
-
+select pg_temp.put_view('millrace.queue_depth', true, $view$
 create or replace view millrace.queue_depth as
-select p.name as pipeline, s.name as stage,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
-from millrace.stages s
+select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
-group by p.name, s.id, s.name
 order by p.name, s.id
 $view$);
 
-select pg_temp.put_view('millrace.stage_health', false, $view$
+select pg_temp.put_view('millrace.stage_health', true, $view$
 create or replace view millrace.stage_health as
+with moment as materialized (
+  select millrace.now() as now, millrace.alive_since() as alive_since
+), worker as materialized (
+  select w.stage_id, count(*) as n
+  from millrace.workers w
+  where w.left_at is null
+    and w.heartbeat_at > (select m.alive_since from moment m)
+  group by w.stage_id
+), pulse as materialized (
+  select p.stage_id, sum(p.n) filter (where p.outcome = 'completed') as completed,
+    sum(p.n) filter (where p.outcome = 'retried') as retried
+  from (
+    select o.stage_id, o.outcome, o.n
+    from millrace.pulses o
+    limit 10000) p
+  group by p.stage_id
+)
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  count(a.id) filter (where a.state = 'waiting') as waiting,
-  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
-  count(distinct a.run_id) filter (
-    where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
-  count(a.id) filter (where a.retry_count > 0) as retries,
-  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (
-    where a.state in ('queued', 'started', 'waiting')
-      and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
-  millrace.live_workers(s.id)::bigint as live_workers,
-  s.sla,
-  case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
-from millrace.stages s
+  c.ready, c.in_backoff, c.started, c.waiting,
+  (coalesce(t.completed, 0) + coalesce(u.completed, 0))::bigint as completed, c.failed,
+  (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
+  case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
+  coalesce(w.n, 0) as live_workers, s.sla,
+  case when s.sla is null then 0 else coalesce(l.late, 0) end as late
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id
-left join millrace.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
+cross join moment m
+left join worker w on w.stage_id = s.id
+left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
+left join pulse u on u.stage_id = s.id
+left join millrace.late_counts() l on l.stage_id = s.id
 order by p.name, s.id
 $view$);
 
@@ -20707,6 +22575,105 @@ where f.state = 'open'
   and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $view$);
 
+select pg_temp.put_view('millrace.told_figures', true, $view$
+-- What must hold of figures
+
+-- What the figures tell so far, with the pulses that are still to be added up.
+create or replace view millrace.told_figures as
+select t.pipeline_id, t.stage_id, o.outcome, o.n
+from millrace.totals t
+cross join lateral (
+  values ('completed', t.completed), ('ended', t.ended), ('failed', t.failed),
+    ('retried', t.retried), ('skipped', t.skipped), ('cancelled', t.cancelled),
+    ('copied', t.copied), ('removed', t.removed)) o(outcome, n)
+union all
+select p.pipeline_id, p.stage_id, p.outcome, p.n
+from millrace.pulses p
+$view$);
+
+select pg_temp.put_view('millrace.figure_faults', true, $view$
+-- Finds stages whose figures are no recount of their attempts.
+create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
+with figure as (
+  select t.stage_id,
+    sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+    sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
+    sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
+    sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
+    sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
+  from millrace.told_figures t
+  where t.stage_id <> 0
+  group by t.stage_id
+), recount as (
+  select a.stage_id, count(*) as finished,
+    count(*) filter (where a.state = 'completed') as completed,
+    count(*) filter (where a.state = 'failed') as failed,
+    count(*) filter (where a.state = 'skipped') as skipped,
+    count(*) filter (where a.state = 'cancelled') as cancelled
+  from millrace.attempts a
+  where a.state in ('completed', 'failed', 'skipped', 'cancelled')
+  group by a.stage_id
+)
+select 'every attempt that is over is counted once', null::bigint, null::bigint,
+  format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
+    coalesce(r.finished, 0), coalesce(f.finished, 0))
+from figure f
+full join recount r on r.stage_id = f.stage_id
+where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
+  or r.completed > coalesce(f.completed, 0)
+  or r.failed > coalesce(f.failed, 0)
+  or r.skipped > coalesce(f.skipped, 0)
+  or r.cancelled > coalesce(f.cancelled, 0)
+$view$);
+
+select pg_temp.put_view('millrace.hour_faults', true, $view$
+-- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
+-- again has several ends, so there may be more ends than runs; the oldest hour may have lost
+-- minutes to the sweep.
+create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
+select 'every run that is over is counted', null::bigint, null::bigint,
+  format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
+from (
+  select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
+    as outcome, count(*) as n
+  from millrace.runs o
+  where o.status <> 'running'
+  group by 1, 2) r
+where r.n > (
+  select coalesce(sum(t.n), 0)
+  from millrace.told_figures t
+  where t.pipeline_id = r.pipeline_id
+    and t.stage_id = 0
+    and t.outcome = r.outcome)
+union all
+select 'an hour is the sum of its minutes', null, null,
+  format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+from (
+  select k.pipeline_id, k.stage_id, min(k.minute) as minute
+  from millrace.minutes k
+  group by k.pipeline_id, k.stage_id) o
+join millrace.hours h
+  on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
+cross join lateral (
+  select coalesce(sum(m.completed + m.ended), 0) as completed,
+    coalesce(sum(m.failed + m.retried), 0) as failed,
+    coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
+    coalesce(sum(m.cost_usd), 0) as cost_usd
+  from millrace.minutes m
+  where m.pipeline_id = h.pipeline_id
+    and m.stage_id = h.stage_id
+    and m.minute >= h.hour
+    and m.minute < h.hour + interval '1 hour') s
+where h.hour > (
+    select millrace.now() - make_interval(hours => s.value::int)
+    from millrace.settings s
+    where s.name = 'minutes_hours')
+  and (h.completed + h.ended <> s.completed
+    or h.failed + h.retried <> s.failed
+    or h.skipped + h.cancelled <> s.passed_over
+    or h.cost_usd <> s.cost_usd)
+$view$);
+
 select pg_temp.put_view('millrace.operations', false, $view$
 create or replace view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
@@ -20770,6 +22737,71 @@ from used u
 full join held h using (pipeline_id, key, kind)
 join millrace.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind
+$view$);
+
+select pg_temp.put_view('millrace.retained_tables', true, $view$
+-- What is pruned: the runs of each pipeline (table_name is empty) and the tables that it declares.
+create or replace view millrace.retained_tables as
+select p.id as pipeline_id, '' as table_name, null as column_name,
+  millrace.retention_days(p) as days
+from millrace.pipelines p
+union all
+select p.id, t.name, (array_agg(t."column" order by t.days))[1], min(t.days)
+from millrace.pipelines p
+cross join lateral jsonb_to_recordset(p.retention -> 'tables')
+  t(name text, "column" text, days int)
+group by p.id, t.name
+$view$);
+
+select pg_temp.put_view('millrace.retention', true, $view$
+create or replace view millrace.retention as
+select p.name as pipeline, nullif(t.table_name, '') as table_name, t.days, d.due,
+  d.oldest as oldest_due, g.removed, g.began_at, g.ended_at
+from millrace.retained_tables t
+join millrace.pipelines p on p.id = t.pipeline_id
+left join millrace.prune_progress g
+  on g.pipeline_id = t.pipeline_id and g.table_name = t.table_name
+cross join lateral millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days,
+  case when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end) d
+order by p.name, t.table_name
+$view$);
+
+select pg_temp.put_view('millrace.run_slas', true, $view$
+create or replace view millrace.run_slas as
+select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
+  b.median_bound, b.p95_bound,
+  coalesce(o.median_over, 0) <= 0.5 * c.runs and coalesce(o.p95_over, 0) <= 0.05 * c.runs as ok,
+  a.counted_at
+from millrace.pipelines p
+join millrace.run_ages a on a.pipeline_id = p.id
+cross join lateral (
+  select (p.sla ->> 'median_seconds')::float8 as median_bound,
+    (p.sla ->> 'p95_seconds')::float8 as p95_bound) b
+cross join lateral (
+  select array[coalesce(sum(m.r0), 0), coalesce(sum(m.r1), 0), coalesce(sum(m.r2), 0),
+    coalesce(sum(m.r3), 0), coalesce(sum(m.r4), 0), coalesce(sum(m.r5), 0),
+    coalesce(sum(m.r6), 0), coalesce(sum(m.r7), 0), coalesce(sum(m.r8), 0),
+    coalesce(sum(m.r9), 0), coalesce(sum(m.r10), 0), coalesce(sum(m.r11), 0),
+    coalesce(sum(m.r12), 0), coalesce(sum(m.r13), 0), coalesce(sum(m.r14), 0),
+    coalesce(sum(m.r15), 0)] as ended
+  from millrace.figure_rows(
+    p.id, 0, millrace.now() - interval '1 hour', millrace.now() + interval '1 minute', true) m
+) f
+cross join lateral (
+  select array_agg(e + g order by place) as counts, sum(e + g)::bigint as runs,
+    sum(g)::bigint as overdue
+  from unnest(f.ended, a.ages[:16]) with ordinality u(e, g, place)
+) c
+cross join lateral (
+  select millrace.count_over(f.ended, b.median_bound * 1000) + a.ages[17] as median_over,
+    millrace.count_over(f.ended, b.p95_bound * 1000) + a.ages[18] as p95_over
+) o
+cross join lateral (
+  select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,
+    millrace.bucket_quantile(c.counts, 0.95) / 1000 as p95_seconds
+) q
+where p.sla is not null
+order by p.name
 $view$);
 
 select pg_temp.put_view('millrace.status_moves', true, $view$
@@ -20887,9 +22919,10 @@ comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
 comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
-  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
-  'goes on until it is done.';
+  'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
+  'pipelines declare, old log lines and alerts, and the engine''s own rows of '
+  'cron.job_run_details. A call takes two seconds at most, or half a second while workers are at '
+  'work; pg_cron goes on until it is done. What is still due: millrace.retention.';
 
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
@@ -20989,18 +23022,23 @@ revoke all on function public.millrace_wake(jsonb) from public, anon, authentica
 grant execute on function public.millrace_wake(jsonb) to service_role;
 
 comment on view millrace.queue_depth is
-  'How much is queued at each stage, from the queue''s own index.';
+  'How much is queued at each stage, from the queue''s own index. ready and in_backoff are exact '
+  'up to 1000, which stands for that many or more.';
 
 comment on view millrace.stage_health is
-  'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, '
-  'live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
+  'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
+  'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
+  'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
+  'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
+  'due. late: how many runs are longer at the stage than its bound, sla.';
 
 comment on view millrace.job_outcomes is
   'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
   'how many of them completed, and how many passed their deadline.';
 
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';
 
 comment on function millrace.begin(text, text, int) is
   'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
@@ -21089,6 +23127,16 @@ comment on function millrace.set_cut_over(text, text, numeric, text[]) is
 comment on function millrace.cut_over_way(text, text) is
   'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
+comment on function millrace.figures(text, text, timestamptz, timestamptz) is
+  'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
+  'many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds, '
+  'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
+  'one sweep late; by the hour where the minutes are no longer kept.';
+
+comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
+  'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
+  'too. A step of whole hours or days begins on the hour or at midnight UTC.';
+
 comment on view millrace.operations is
   'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
   'how often has it failed. Ask for one run: where run_id = …';
@@ -21106,6 +23154,22 @@ comment on function millrace.reset_children(bigint, text) is
   'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
+
+comment on view millrace.retention is
+  'What is kept for how many days: the runs of each pipeline (table_name is null) and the tables '
+  'that it declares. due: how much is older and still to be looked at, counted to 10,000; removed: '
+  'what the present round of prune() has deleted, or the last one, if ended_at is not null.';
+
+comment on function millrace.search(text, text, int) is
+  'Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the '
+  'label that entity.label names: by the whole of it, how it begins, or what it contains, as the '
+  'index of yours allows.';
+
+comment on view millrace.run_slas is
+  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
+  'end, of those that came to their end in the last hour and those under way that are overdue '
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
+  'one sweep late; with over 5000 live runs, as of counted_at.';
 
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
@@ -21250,9 +23314,9 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
-      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
-      'millrace.successor_of(millrace.attempts)',
+      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
+      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
+      'millrace.last_answers(int4)', 'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
@@ -21287,8 +23351,11 @@ begin
       'millrace.apply_outcomes_guarded(millrace.work[], int4, timestamptz)',
       'millrace.storable_item(json)', 'millrace.items_of(json)',
       'millrace.item_fault(jsonb, text, int8)', 'millrace.parse_items(json, text)',
-      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.prune_runs(int8[])',
-      'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
+      'millrace.retention_days(millrace.pipelines)', 'millrace.lock_prunable(int8[])',
+      'millrace.prune_runs(int8[])',
+      'millrace.prune_pipeline(millrace.pipelines, timestamptz)', 'millrace.begin_pruning()',
+      'millrace.schedule_pruning(bool)', 'millrace.prune()',
+      'millrace.project_queued(int4, int4, int4[], text[])',
       'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4, bool)',
       'millrace.show_new_runs(int4, int4, int8[], text[])',
       'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
@@ -21319,8 +23386,9 @@ begin
       'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
-      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
-      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
+      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
+      'millrace.live_counts()', 'millrace.timeline(int8)', 'millrace.stage_named(text, text)',
+      'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
       'millrace.claim_allowed(millrace.call, int4, bool)',
@@ -21354,7 +23422,7 @@ begin
       'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
       'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
       'millrace.follow_bounds()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
-      'millrace.late_runs(int4)', 'millrace.raise_alerts(int4)',
+      'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
       'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
@@ -21426,11 +23494,21 @@ begin
       'millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz)',
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
-      'millrace.join_children(millrace.fan_outs)', 'millrace.note_given(int4, int8[])',
-      'millrace.note_done_before(int8[], int4)', 'millrace.given_runs(int4, int8[])',
-      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
-      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
-      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.join_children(millrace.fan_outs)', 'millrace.bucket_quantile(int8[], float8)',
+      'millrace.figures_of(text, text)',
+      'millrace.figure_rows(int4, int4, timestamptz, timestamptz, bool)',
+      'millrace.summed_figures(int4, int4, timestamptz, timestamptz, interval)',
+      'millrace.figures(text, text, timestamptz, timestamptz)',
+      'millrace.check_series(timestamptz, timestamptz, interval)',
+      'millrace.series(text, text, timestamptz, timestamptz, interval)',
+      'millrace.bucket_bounds()', 'millrace.figure_columns()', 'millrace.add_codes(jsonb[])',
+      'millrace.delta_sql()', 'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
+      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
+      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
+      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
+      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
+      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
+      'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -21465,7 +23543,10 @@ begin
       'millrace.keep_to_quotas(millrace.stages, uuid, int8[])',
       'millrace.keep_to_quota(millrace.stages, millrace.payer, int8[])',
       'millrace.charge_starts(millrace.stages, millrace.payer, int8[])',
-      'millrace.pass_limiter(int4, bool)', 'millrace.tokens_of(jsonb, millrace.limiters)',
+      'millrace.check_label(jsonb)', 'millrace.label_search(millrace.pipelines)',
+      'millrace.missing_label_index(millrace.pipelines)', 'millrace.save_label(int4, jsonb)',
+      'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
+      'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
       'millrace.lock_limiters(text)',
@@ -21480,7 +23561,8 @@ begin
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
-      'millrace.queue_attempts(int4, int8[])',
+      'millrace.note_pulses(text, int4[])', 'millrace.sum_usage(jsonb[], text)',
+      'millrace.ms_between(timestamptz, timestamptz)', 'millrace.queue_attempts(int4, int8[])',
       'millrace.show_stage(int4, int8[], text, timestamptz, text)',
       'millrace.show_queued(int4, int8[])', 'millrace.window_end(jsonb, text)',
       'millrace.used_by(millrace.payer, text)', 'millrace.note_spending(millrace.work[])',
@@ -21489,9 +23571,22 @@ begin
       'millrace.inherit_quotas(int8[])', 'millrace.note_starts(int8[], timestamptz)',
       'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset(int8, text)',
       'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
-      'millrace.reset_children(int8, text)', 'millrace.reopen_fan_outs(int4, int8[])',
+      'millrace.reset_children(int8, text)', 'millrace.check_retention(jsonb)',
+      'millrace.missing_time_index(regclass, text)', 'millrace.retention_fault(text, text)',
+      'millrace.prune_rows(regclass, tid[])',
+      'millrace.old_rows(regclass, text, timestamptz, millrace.prune_progress, int4)',
+      'millrace.prune_table(millrace.pipelines, text, timestamptz)',
+      'millrace.save_retention(int4, jsonb)',
+      'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
+      'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])', 'millrace.group_key(text, text)',
+      'millrace.retry_child_runs(int4, int8[])',
+      'millrace.rows_labelled(millrace.pipelines, text, int4)',
+      'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
+      'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
+      'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
+      'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
+      'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',

@@ -172,7 +172,7 @@ returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -181,11 +181,12 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
   order by a.id
 $$;
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';
