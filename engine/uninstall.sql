@@ -136,7 +136,7 @@ declare
       'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
       'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
       'millrace.refuse_orphan(millrace.runs)', 'millrace.retry(int8, text)',
-      'millrace.row_faults(int8, int8)',
+      'millrace.status_columns_of(millrace.pipelines)', 'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',

@@ -7269,6 +7269,21 @@ $$;
 
 -- What the entity tables and the runs say of each other
 
+-- Lists the status columns that a table has of a pipeline's stages; null for another projection.
+create or replace function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and p_pipeline.projection = 'columns'
+      and millrace.has_columns(p_pipeline, s.name));
+end
+$$;
+
 -- Finds rows that show work which no run does, and live runs without a row, by the runs between two
 -- ids. It is stable, so all of it is read in the caller's snapshot.
 --
@@ -7293,11 +7308,7 @@ begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
       format_type(a.atttypid, a.atttypmod) as key_type,
-      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
-       from millrace.stages s
-       where s.pipeline_id = p.id
-         and p.projection = 'columns'
-         and millrace.has_columns(p, s.name)) as statuses
+      millrace.status_columns_of(p) as statuses
     from millrace.pipelines p
     join pg_class c on c.oid = p.entity_table
     join pg_attribute a
@@ -21433,8 +21444,8 @@ $view$);
 select pg_temp.put_view('millrace.fan_out_faults', true, $view$
 -- What fan-outs, their attempts and their children say of each other
 
--- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor takes
--- the fan-out over.
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
+-- takes the fan-out over.
 create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
@@ -21636,9 +21647,9 @@ comment on function millrace.define(jsonb) is
   'again with the same definition changes nothing.';
 
 comment on function millrace.doctor(boolean) is
-  'Checks the engine''s configuration and health, one line each with the remedy. It answers as fast '
-  'in a large database as in a small one; with p_deep it also checks the invariants of all runs, '
-  'which the sweep otherwise does in slices.';
+  'Checks the engine''s configuration and health, one line each with the remedy. It answers as '
+  'fast in a large database as in a small one; with p_deep it also checks the invariants of all '
+  'runs, which the sweep otherwise does in slices.';
 
 comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
@@ -22124,7 +22135,7 @@ begin
       'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
       'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
       'millrace.refuse_orphan(millrace.runs)', 'millrace.retry(int8, text)',
-      'millrace.row_faults(int8, int8)',
+      'millrace.status_columns_of(millrace.pipelines)', 'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
