@@ -2491,6 +2491,12 @@ begin
 end
 $$;
 
+-- The invariants
+--
+-- Views and functions whose names end in _faults each prove some of what must always hold, and have
+-- a row for each breach. check_invariants() reads all of them whole, in one snapshot; check_slice()
+-- asks for the runs between two ids.
+
 -- Proves what must always hold.
 create or replace function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
@@ -2510,6 +2516,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults f
   union all
@@ -2594,6 +2602,8 @@ as $$
     and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults(p_after, p_until) f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
 $$;
@@ -10218,7 +10228,7 @@ end
 $$;
 
 -- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
--- or not.
+-- or not; of open alerts it looks at the first 10,000.
 create or replace function millrace.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -10231,7 +10241,7 @@ declare
     where l.stage_id = p_stage_id
       and l.resolved_at is null
     order by l.id
-    limit 1000));
+    limit 10000));
 begin
   return (
     select count(*)
@@ -13106,6 +13116,29 @@ begin
     where not exists (select from millrace.attempts a where a.id = o.attempt_id)
     for update skip locked);
 end
+$$;
+
+-- Finds attempts without the question that they wait for, by the runs between two ids. A function,
+-- since a view would stand in the way of whoever removes the table of decisions.
+create or replace function millrace.decision_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+    'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting'
+    and a.run_id > p_after
+    and a.run_id <= p_until
+    and not exists (
+      select
+      from public.millrace_decisions d
+      where d.attempt_id = a.id
+        and d.closed_at is null)
 $$;
 
 -- Cut-over: what a definition says of the pipeline that it replaces.
@@ -20791,189 +20824,6 @@ begin
 end
 $$;
 
-select pg_temp.put_view('millrace.run_faults', true, $view$
--- The invariants
---
--- Each view here proves some of what must always hold, and has a row for each breach.
--- check_invariants() reads all of them whole, in one snapshot; check_slice() asks for the runs
--- between two ids, which each view answers from the indexes by run.
-
--- Finds runs that nobody will end, and live attempts of runs that are over.
-create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
-select 'a running run owns a live attempt', r.id, null::bigint,
-  'run of entity ' || r.entity_id || ' has none'
-from millrace.runs r
-where r.status = 'running'
-  and not exists (
-    select
-    from millrace.attempts a
-    where a.run_id = r.id
-      and a.state in ('queued', 'started', 'waiting'))
-union all
-select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
-  format('the run is %s', r.status)
-from millrace.runs r
-where (r.status = 'failed') <> (r.failed_stage_id is not null)
-  or (r.status = 'failed') <> (r.error_code is not null)
-  or (r.status = 'failed' and not exists (
-    select
-    from millrace.attempts a
-    where a.run_id = r.id
-      and a.stage_id = r.failed_stage_id
-      and a.state = 'failed'
-      and not a.superseded
-      and not exists (
-        select
-        from millrace.attempts n
-        where n.run_id = a.run_id
-          and n.stage_id = a.stage_id
-          and n.number > a.number)))
-union all
-select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
-  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-from millrace.attempts a
-left join millrace.runs r on r.id = a.run_id
-where r.id is null
-  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-union all
-select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
-  format('entity %s, and run %s of the other', n.entity_id, o.id)
-from millrace.pipelines p
-join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-join millrace.runs o
-  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-$view$);
-
-select pg_temp.put_view('millrace.attempt_faults', true, $view$
--- Finds attempts whose columns contradict their state.
-create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
-select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
-  a.run_id, a.id, a.state::text
-from millrace.attempts a
-left join millrace.claims c on c.token = a.token
-where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-  or (a.state = 'started'
-    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-  or (a.state = 'waiting'
-    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-  or (a.state not in ('queued', 'started') and a.queue_at is not null)
-  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-union all
-select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.late_at is not null
-  and a.state not in ('queued', 'started', 'waiting')
-union all
-select 'an attempt that waits for a person has its open question', a.run_id, a.id,
-  'stage ' || s.name
-from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-where a.state = 'waiting'
-  and not exists (
-    select
-    from public.millrace_decisions d
-    where d.attempt_id = a.id
-      and d.closed_at is null)
-union all
-select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-where a.state in ('queued', 'started')
-union all
-select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.superseded
-  and a.state in ('queued', 'started', 'waiting')
-union all
-select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
-  'stage ' || a.stage_id
-from millrace.attempts a
-where (a.state = 'completed') <> (a.output is not null)
-$view$);
-
-select pg_temp.put_view('millrace.job_faults', true, $view$
--- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
--- that of a job whose deadline had passed, or whose worker was lost.
-create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
-select
-  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
-  a.run_id, a.id, a.state::text
-from millrace.attempts a
-where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-  or (a.overtaken_job_id is not null
-    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-  or (a.overtaken_job_id is not null and not exists (
-    select
-    from millrace.attempts e
-    where e.run_id = a.run_id
-      and e.stage_id = a.stage_id
-      and e.number < a.number
-      and e.state = 'failed'
-      and e.error ->> 'code' in ('deadline', 'lost_lease')
-      and coalesce(e.job_id = a.job_id, true)
-      and (a.superseded or not e.superseded)))
-$view$);
-
-select pg_temp.put_view('millrace.stage_faults', true, $view$
--- Finds stages that are done twice, begun too early, or not begun though their needs are done.
--- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
-select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
-  format('%s attempts of stage %s', count(*), s.name)
-from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id
-where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
-  and not a.superseded
-group by a.run_id, a.stage_id, s.name
-having count(*) > 1
-union all
-select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-from millrace.attempts a
-join millrace.runs r on r.id = a.run_id
-join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-where a.state in ('queued', 'started', 'waiting')
-  and exists (
-    select
-    from unnest(vs.needs) n
-    where not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = a.run_id
-        and d.stage_id = n))
-union all
-select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-from millrace.runs r
-join millrace.version_stages vs on vs.version_id = r.version_id
-where r.status = 'completed'
-  and not exists (
-    select
-    from millrace.done_attempts d
-    where d.run_id = r.id
-      and d.stage_id = vs.stage_id)
-union all
-select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-from millrace.runs r
-join millrace.version_stages vs on vs.version_id = r.version_id
-where r.status = 'running'
-  and not exists (
-    select
-    from millrace.attempts a
-    where a.run_id = r.id
-      and a.stage_id = vs.stage_id
-      and not a.superseded)
-  and not exists (
-    select
-    from (
-      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
-      union all
-      select n from unnest(vs.needs) n) n(id)
-    where not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = n.id))
-$view$);
-
 select pg_temp.put_view('millrace.done_attempts', false, $view$
 -- What "done" means
 --
@@ -21197,6 +21047,177 @@ cross join lateral (
     and r.error_code = c.error_code
   order by r.finished_at desc
   limit 1) y
+$view$);
+
+select pg_temp.put_view('millrace.run_faults', true, $view$
+-- What runs and attempts say of themselves and of each other
+--
+-- Each view has a row for each breach. Asked for the runs between two ids, it answers from the
+-- indexes by run.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
+select 'a running run owns a live attempt', r.id, null::bigint,
+  'run of entity ' || r.entity_id || ' has none'
+from millrace.runs r
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.state in ('queued', 'started', 'waiting'))
+union all
+select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+  format('the run is %s', r.status)
+from millrace.runs r
+where (r.status = 'failed') <> (r.failed_stage_id is not null)
+  or (r.status = 'failed') <> (r.error_code is not null)
+  or (r.status = 'failed' and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = r.failed_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)))
+union all
+select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+from millrace.attempts a
+left join millrace.runs r on r.id = a.run_id
+where r.id is null
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+union all
+select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+  format('entity %s, and run %s of the other', n.entity_id, o.id)
+from millrace.pipelines p
+join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+join millrace.runs o
+  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$view$);
+
+select pg_temp.put_view('millrace.attempt_faults', true, $view$
+-- Finds attempts whose columns contradict their state.
+create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+left join millrace.claims c on c.token = a.token
+where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+  or (a.state = 'started'
+    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+  or (a.state = 'waiting'
+    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+  or (a.state not in ('queued', 'started') and a.queue_at is not null)
+  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+union all
+select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.late_at is not null
+  and a.state not in ('queued', 'started', 'waiting')
+union all
+select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+where a.state in ('queued', 'started')
+union all
+select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.superseded
+  and a.state in ('queued', 'started', 'waiting')
+union all
+select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+where (a.state = 'completed') <> (a.output is not null)
+$view$);
+
+select pg_temp.put_view('millrace.job_faults', true, $view$
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
+select
+  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+  or (a.overtaken_job_id is not null
+    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+  or (a.overtaken_job_id is not null and not exists (
+    select
+    from millrace.attempts e
+    where e.run_id = a.run_id
+      and e.stage_id = a.stage_id
+      and e.number < a.number
+      and e.state = 'failed'
+      and e.error ->> 'code' in ('deadline', 'lost_lease')
+      and coalesce(e.job_id = a.job_id, true)
+      and (a.superseded or not e.superseded)))
+$view$);
+
+select pg_temp.put_view('millrace.stage_faults', true, $view$
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+  format('%s attempts of stage %s', count(*), s.name)
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id
+where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+  and not a.superseded
+group by a.run_id, a.stage_id, s.name
+having count(*) > 1
+union all
+select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+where a.state in ('queued', 'started', 'waiting')
+  and exists (
+    select
+    from unnest(vs.needs) n
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = a.run_id
+        and d.stage_id = n))
+union all
+select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'completed'
+  and not exists (
+    select
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = vs.stage_id)
+union all
+select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = vs.stage_id
+      and not a.superseded)
+  and not exists (
+    select
+    from (
+      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+      union all
+      select n from unnest(vs.needs) n) n(id)
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n.id))
 $view$);
 
 select pg_temp.put_view('millrace.schedules', false, $view$
@@ -21707,6 +21728,9 @@ grant execute on function public.millrace_note_faults(jsonb) to service_role;
 comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
+comment on view millrace.metadata_faults is
+  'Metadata that a run lacks or that nobody will delete, for check_invariants().';
+
 comment on function millrace.prune() is
   'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
   'pipelines declare, old log lines and alerts, and the engine''s own rows of '
@@ -21716,6 +21740,9 @@ comment on function millrace.prune() is
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
   'newest first.';
+
+comment on view millrace.failed_runs is
+  'Failed runs by their numbers: dead_letters without names, and without a look at attempts.';
 
 comment on view millrace.dead_letters is
   'What is exhausted or failed for good. Where can_retry is true, try again with '
@@ -21770,6 +21797,18 @@ comment on function public.millrace_leave(uuid, boolean) is
 revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
 
 grant execute on function public.millrace_leave(uuid, boolean) to service_role;
+
+comment on view millrace.run_faults is
+  'Runs that nobody will end or that contradict their state, for check_invariants().';
+
+comment on view millrace.attempt_faults is
+  'Attempts whose columns contradict their state, for check_invariants().';
+
+comment on view millrace.job_faults is
+  'Attempts that say of their jobs what cannot be, for check_invariants().';
+
+comment on view millrace.stage_faults is
+  'Stages that were done twice, or begun too early or not at all, for check_invariants().';
 
 comment on view millrace.schedules is
   'The jobs that pg_cron must have at any time; those that come and go are not among them.';
@@ -21873,6 +21912,9 @@ revoke all on function public.millrace_decide(bigint, jsonb)
 
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
 
+comment on view millrace.limit_faults is
+  'Queued attempts out of reach, and groups left parked, for check_invariants().';
+
 comment on function public.millrace_collect_children(bigint[]) is
   'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
   'holds; collect: fan-outs, further up, whose children have reported now.';
@@ -21912,6 +21954,15 @@ comment on function millrace.set_cut_over(text, text, numeric, text[]) is
 comment on function millrace.cut_over_way(text, text) is
   'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
+comment on view millrace.ending_faults is
+  'Runs that say of their ending what cannot be, for check_invariants().';
+
+comment on view millrace.fan_out_faults is
+  'Fan-outs that nobody will finish, for check_invariants().';
+
+comment on view millrace.sum_faults is
+  'Sums of fan-outs that are not what the children came to, for check_invariants().';
+
 comment on view millrace.operations is
   'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
   'how often has it failed. Ask for one run: where run_id = …';
@@ -21929,6 +21980,9 @@ comment on function millrace.reset_children(bigint, text) is
   'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
+
+comment on view millrace.retained_tables is
+  'What prune() goes through, by numbers; read it through millrace.retention.';
 
 comment on view millrace.retention is
   'What is kept for how many days: the runs of each pipeline (table_name is null) and the tables '
@@ -22242,8 +22296,8 @@ begin
       'millrace.clear_entities(int4, text[])', 'millrace.open_decisions(int4, int8[])',
       'millrace.why_undecided(millrace.attempt_state, jsonb)', 'millrace.close_held(int8[])',
       'millrace.close_decisions(int4)', 'millrace.forget_decisions(int8[])',
-      'millrace.prune_decisions()', 'millrace.check_replaces(jsonb)',
-      'millrace.check_untied(millrace.pipelines, text)',
+      'millrace.prune_decisions()', 'millrace.decision_faults(int8, int8)',
+      'millrace.check_replaces(jsonb)', 'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
       'millrace.check_due(jsonb)', 'millrace.missing_due_index(millrace.pipelines)',
       'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text)',
