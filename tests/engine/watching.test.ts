@@ -99,13 +99,13 @@ test('timeline shows every attempt of a run in order, with times, parents, error
   await engine.advance('2 seconds');
   const item = await worker.takeOne();
   await engine.advance('3 seconds');
-  await worker.report({ ...failed(item), usage: { input_tokens: 7 } });
+  await worker.report({ ...failed(item, { stack: 'at handler' }), usage: { input_tokens: 7 } });
   await engine.advance('30 seconds');
   await worker.report({ ...completed(await worker.takeOne()), usage: { cost_usd: 0.5 } });
   const run = (await engine.run(id)).id;
   const rows = await engine.rows(
     `select stage, number, state, parent_id, retry_count, extract(epoch from took)::int as took,
-       extract(epoch from started_at - queued_at)::int as queued_for, error_code, usage from millrace.timeline($1)`,
+       extract(epoch from started_at - queued_at)::int as queued_for, error_code, error_stack, usage from millrace.timeline($1)`,
     [run],
   );
   expect(rows).toMatchObject([
@@ -116,6 +116,7 @@ test('timeline shows every attempt of a run in order, with times, parents, error
       took: 3,
       queued_for: 2,
       error_code: 'timeout',
+      error_stack: 'at handler',
       usage: { input_tokens: 7 },
     },
     { stage: 'first', number: 2, state: 'completed', retry_count: 1, took: 0, usage: { cost_usd: 0.5 } },
@@ -162,14 +163,18 @@ test('prune goes on until it is done: pg_cron calls it again while there is more
   }
   await engine.advance('91 days');
   const more = () => engine.rows(`select schedule, command from cron.job where jobname = 'millrace-prune-more'`);
-  // Each look at the clock takes a second, so that the third is over the two seconds of one call.
+  // Each look at the clock takes a second, so that a call ends after its first thousand.
   await engine.sql.query(`create or replace function millrace.now() returns timestamptz
     language plpgsql volatile set search_path = pg_catalog, pg_temp
     as $$ declare v_at timestamptz; begin update public.test_clock set at = at + interval '1 second' returning at into v_at; return v_at; end $$`);
-  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 2000, more: true });
-  expect(await more()).toEqual([{ schedule: '5 seconds', command: 'select millrace.prune()' }]);
-  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 600, more: false });
-  expect(await more()).toEqual([]);
+  const pruned: number[] = [];
+  for (let left = true; left; ) {
+    const answer = await engine.value<{ runs: number; more: boolean }>('select millrace.prune()');
+    left = answer.more;
+    if (answer.runs > 0) pruned.push(answer.runs);
+    expect(await more()).toEqual(left ? [{ schedule: '5 seconds', command: 'select millrace.prune()' }] : []);
+  }
+  expect(pruned).toEqual([1000, 1000, 600]);
   expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
 });
 

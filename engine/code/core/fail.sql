@@ -95,6 +95,19 @@ begin
     from failed f
     where f.due is not null
     order by f.run_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
+      cost_usd, input_tokens, output_tokens)
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+      array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
+      array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
+      millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
+      millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
+      millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id, f.due is null
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
@@ -145,7 +158,7 @@ begin
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.
-  perform millrace.end_runs(v_failed.dead, 'failed');
+  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
@@ -153,18 +166,34 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
-returns void
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create or replace function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now()
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
     where r.id = any (p_run_ids)
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'),

@@ -163,7 +163,13 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'ended', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -206,9 +212,9 @@ begin
     order by r.id, vs.position
     returning stage_id
   )
-  select array_agg(s.stage_id order by s.stage_id) into v_stages
-  from (select distinct k.stage_id from skipped k) s;
-  return coalesce(v_stages, '{}');
+  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
+  perform millrace.note_pulses('skipped', v_stages);
+  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 
@@ -275,32 +281,29 @@ end
 $$;
 
 -- Finds runs that say of their ending what cannot be.
-create or replace function millrace.ending_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run that ended under a name is completed', r.id, null::bigint,
-    format('%s, but it is %s', r.ended_as, r.status)
-  from millrace.runs r
-  where r.ended_as is not null
-    and r.status <> 'completed'
-  union all
-  select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  where a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'ended'
-    and a.error ->> 'ended' is distinct from r.ended_as
-  union all
-  select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
-  from millrace.runs r
-  where r.given is not null
-    and exists (
-      select
-      from millrace.runs o
-      where o.pipeline_id = r.pipeline_id
-        and o.entity_id = r.entity_id
-        and o.id < r.id)
-$$;
+create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
+select 'a run that ended under a name is completed', r.id, null::bigint,
+  format('%s, but it is %s', r.ended_as, r.status)
+from millrace.runs r
+where r.ended_as is not null
+  and r.status <> 'completed'
+union all
+select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and not a.superseded
+  and a.error ? 'ended'
+  and a.error ->> 'ended' is distinct from r.ended_as
+union all
+select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
+from millrace.runs r
+where r.given is not null
+  and exists (
+    select
+    from millrace.runs o
+    where o.pipeline_id = r.pipeline_id
+      and o.entity_id = r.entity_id
+      and o.id < r.id);
+comment on view millrace.ending_faults is
+  'Runs that say of their ending what cannot be, for check_invariants().';

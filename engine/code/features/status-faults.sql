@@ -1,10 +1,11 @@
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state, among those that show one of these values
--- (null: all). A claim is not shown while somebody holds the row, and a retry that fell due is
+-- Finds rows whose status is not their run's state: among those that show one of these values, those
+-- whose runs are between two ids, or all. A claim is not shown while somebody holds the row, and a retry that fell due is
 -- shown by the next sweep; a question's steps are a person's.
 create or replace function millrace.rows_shown_wrong(
-  p_pipeline millrace.pipelines, p_values text[]
+  p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
+  p_until bigint default null
 ) returns table (id text, shown text, value text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -14,8 +15,15 @@ as $$
 begin
   return query execute format($q$
     select s.id, e.%3$I::text, s.value
-    from millrace.status_states($1, array(
-      select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))) s
+    from millrace.status_states($1, case
+      when $3 is null then array(
+        select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))
+      else array(
+        select distinct r.entity_id
+        from millrace.runs r
+        where r.pipeline_id = $1
+          and r.id > $3
+          and r.id <= $4) end) s
     join %1$s e on e.%2$I = s.id::%4$s
     left join millrace.stages t on t.id = s.stage_id
     where e.%3$I::text is distinct from s.value
@@ -24,12 +32,15 @@ begin
         and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
     p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
     millrace.key_type(p_pipeline))
-  using p_pipeline.id, p_values;
+  using p_pipeline.id, p_values, p_after, p_until;
 end
 $$;
 
--- Finds rows that do not show where their run stands, and histories that say something else.
-create or replace function millrace.status_faults()
+-- Finds rows that do not show where their run stands, and histories that say something else: all of
+-- them, or the rows alone whose runs are between two ids.
+create or replace function millrace.status_faults(
+  p_after bigint default null, p_until bigint default null
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -53,8 +64,8 @@ begin
           where o.pipeline_id = v_pipeline.id and o.entity_id = w.id),
         null::bigint, format('row %s of %s shows %s, but its run is at %s',
           w.id, v_pipeline.entity_table, coalesce(w.shown, 'nothing'), w.value)
-      from millrace.rows_shown_wrong(v_pipeline, null) w;
-    if v_pipeline.status ? 'history' then
+      from millrace.rows_shown_wrong(v_pipeline, null, p_after, p_until) w;
+    if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
   end loop;
