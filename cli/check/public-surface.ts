@@ -15,6 +15,7 @@ export const publicSurface = [
   'millrace.doctor',
   'millrace.engine',
   'millrace.fail_stage',
+  'millrace.hurry',
   'millrace.metadata_of',
   'millrace.now',
   'millrace.pause',
@@ -24,6 +25,7 @@ export const publicSurface = [
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',
+  'millrace.run_of',
   'millrace.set_cut_over',
   'millrace.setting',
   'millrace.skip',
@@ -32,8 +34,10 @@ export const publicSurface = [
   'millrace.start',
   'millrace.start_stage',
   'millrace.sweep',
+  'millrace.throttle',
   'millrace.timeline',
   'millrace.unpause',
+  'millrace.unthrottle',
   'millrace_evidence.entity_costs',
 ];
 

@@ -127,7 +127,7 @@ begin
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
   perform millrace.forget_leftovers();
-  v_done := v_done || millrace.start_due();
+  v_done := v_done || millrace.start_due() || millrace.sweep_operators();
   perform millrace.schedule_polls();
   if exists (
       select
