@@ -69,16 +69,18 @@ language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if tg_op <> 'DELETE' or exists (
-      select
-      from gone g
-      where g.at > millrace.now()
-        - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
-    raise exception 'what is written in the journal stays as it is'
-      using errcode = 'MR004',
-        hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+  if tg_op = 'DELETE' then
+    if not exists (
+        select
+        from gone g
+        where g.at > millrace.now()
+          - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
+      return null;
+    end if;
   end if;
-  return null;
+  raise exception 'what is written in the journal stays as it is'
+    using errcode = 'MR004',
+      hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
 end
 $$;
 
