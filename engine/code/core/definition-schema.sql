@@ -97,6 +97,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -167,6 +168,30 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "retention":{
+   "type":"object",
+   "properties":{
+    "days":{"type":"integer","minimum":1,"maximum":9999},
+    "tables":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"object",
+      "properties":{
+       "name":{"$ref":"#/$defs/table"},
+       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
+       "days":{"type":"integer","minimum":1,"maximum":9999}
+      },
+      "required":["name","column","days"],
+      "additionalProperties":false,
+      "wanted":"an object of name, column and days"
+     }
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object of days, tables or both",
+   "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{

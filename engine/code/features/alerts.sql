@@ -75,7 +75,9 @@ declare
     select l.id
     from millrace.alerts l
     where l.stage_id = p_stage_id
-      and l.resolved_at is null));
+      and l.resolved_at is null
+    order by l.id
+    limit 1000));
 begin
   return (
     select count(*)
