@@ -94,6 +94,7 @@ test('the cost of a preview is that of the stages that would run, by what they h
     await worker.leave();
   }
   await deadLetters(engine, 10);
+  await engine.sql.query('select millrace.sweep()');
   const operator = await signIn(engine, 'ann', {});
   expect((await preview(operator, { verb: 'retry' })).preview).toMatchObject({ runs: '10', cost_usd: 7.5 });
   const resets = { verb: 'reset', stage: 'two' };

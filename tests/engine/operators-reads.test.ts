@@ -70,6 +70,23 @@ test('runs are found by each thing that is known of them, and by several at once
   expect((await operator.ask<Page>('search', { text: second, ...flow })).runs).toMatchObject([{ run: b }]);
 });
 
+test('runs are found by what people know their rows by, as far as an index leads to it', async ({ engine }) => {
+  await engine.pipeline(chain(['one']), { label: 'label' } as never);
+  await engine.sql.query('create index on public.items (label text_pattern_ops)');
+  await engine.pipeline([{ name: 'also' }], {}, 'plain');
+  const [first] = await engine.queued('one', 3);
+  const operator = await viewer(engine);
+  const expected = { runs: [{ entity: first, label: 'item 1' }] };
+  expect(await runs(operator, { pipeline: 'flow', label: 'item 1' })).toMatchObject(expected);
+  expect(await operator.ask('search', { text: 'item 1' })).toMatchObject(expected);
+  expect((await runs(operator, { pipeline: 'flow', label: 'item' })).runs).toHaveLength(3);
+  expect(await runs(operator, { pipeline: 'flow', label: 'none' })).toEqual({ runs: [], next: null });
+  expect(await operator.refusal('runs', { pipeline: 'plain', label: 'item' })).toMatchObject({
+    code: 'MR002',
+    message: 'pipeline plain declares no label, so no row is found by one',
+  });
+});
+
 test('children are found by their parent, and one run shows its attempts, children and what was done to it', async ({
   engine,
 }) => {
@@ -119,13 +136,15 @@ describe('a call looks at so many runs at most', () => {
        select p.id, p.current_version_id, 'row ' || n, 'completed', millrace.now(), millrace.now()
        from millrace.pipelines p, generate_series(1, 45000) n where p.name = 'flow'`,
     );
-    const trace = await engine.value(`select trace_id from millrace.runs where entity_id = 'row 3'`);
+    await engine.sql.query(
+      `update millrace.runs set status = 'cancelled', finished_at = finished_at - interval '1 day' where entity_id = 'row 3'`,
+    );
     const operator = await viewer(engine);
     const found: Row[] = [];
     let calls = 0;
     let cursor: string | undefined;
     do {
-      const page = await runs(operator, { trace, ...(cursor ? { cursor } : {}) });
+      const page = await runs(operator, { status: 'cancelled', ...(cursor ? { cursor } : {}) });
       found.push(...page.runs);
       cursor = page.next ?? undefined;
       calls += 1;
@@ -168,7 +187,7 @@ test('forged cursors and filters are refused by name, or lead to nothing more th
     ['runs', { padding: 'x'.repeat(1_000_000) }, 'but may have 200000 at most'],
     ['journal', { by: 5 }, 'p_query.by is 5, but must be'],
     ['series', { pipeline: 'mine', step_seconds: 0 }, 'p_query.step_seconds is 0, but must be'],
-    ['series', { pipeline: 'mine', from: '2026-01-01', to: '2026-11-01' }, 'is not 1 to 2000 steps of'],
+    ['series', { pipeline: 'mine', from: '2026-01-01', to: '2026-11-01' }, 'is too short for'],
     ['search', { text: ' ' }, 'text is missing, but must be what you look for'],
     ['search', {}, 'text is missing, but must be what you look for'],
     ['overview', { pipeline: 'theirs' }, 'p_query.pipeline is not known; known here: nothing'],
