@@ -15,15 +15,15 @@ const by = (operator: Operator) => ({
 });
 const answer = async (rows: Promise<Row[]>) => Object.values((await rows)[0] ?? {})[0] as Row;
 
-/** Letters whose runs have failed at `print`; resolves to the runs. */
+/** Postcards whose runs have failed at `print`; resolves to the runs. */
 async function jammed(engine: Engine, page: OpenPage, count: number): Promise<string[]> {
-  const letters = page.exported<PipelineDefinition>('letters');
+  const postcards = page.exported<PipelineDefinition>('postcards');
   const runs: string[] = [];
   for (let n = 0; n < count; n += 1) {
-    const id = await engine.value(`insert into public.letters (subject) values ('a letter') returning id`);
-    runs.push(await start(engine, letters, id));
+    const id = await engine.value(`insert into public.postcards (subject) values ('a letter') returning id`);
+    runs.push(await start(engine, postcards, id));
   }
-  const { worker, items } = await claim(engine, letters, 'print');
+  const { worker, items } = await claim(engine, postcards, 'print');
   await worker.report(...items.map((item) => failed(item, { code: 'jammed', message: 'paper', permanent: true })));
   return runs;
 }
@@ -35,10 +35,10 @@ test('an operator sees what failed and tries one again; who is none hears that',
   page.expectPromised((await operator.refusal('overview')).message);
   await page.run(engine, 'insert into millrace.operators');
   expect(await answer(page.run(by(operator), 'select public.millrace_dead_letters'))).toMatchObject({
-    groups: [{ pipeline: 'letters', stage: 'print', error_code: 'jammed', runs: '2' }],
+    groups: [{ pipeline: 'postcards', stage: 'print', error_code: 'jammed', runs: '2' }],
   });
   expect(await answer(page.run(by(operator), act('retry'), { 42: run as string }))).toMatchObject({ status: 'running' });
-  page.expectPromised((await operator.refused('pause', { pipeline: 'letters', request_id: 'a-1' })).message);
+  page.expectPromised((await operator.refused('pause', { pipeline: 'postcards', request_id: 'a-1' })).message);
   expect(await page.run(engine, 'select at, coalesce(subject')).toMatchObject([
     { who: 'user_2x', verb: 'retry', runs: 1, reason: 'the printer is back' },
     { verb: 'grant' },
@@ -59,7 +59,7 @@ test('a throttle holds for a while', async ({ engine }) => {
   expect(await page.run(engine, 'select s.name, t.limits')).toMatchObject([
     { name: 'post', limits: { rate: { count: 10, per_seconds: 60 } }, reason: 'the post office asks for less' },
   ]);
-  const none = { pipeline: 'letters', stage: 'post', minutes: 5, reason: 'none', limits: { max_in_flight: 0 } };
+  const none = { pipeline: 'postcards', stage: 'post', minutes: 5, reason: 'none', limits: { max_in_flight: 0 } };
   page.expectPromised((await operator.refused('throttle', none)).message);
 });
 
