@@ -32,7 +32,8 @@ do $locks$
 declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
-      'millrace.version_stages', 'millrace.check_progress', 'millrace.log', 'millrace.alerts'
+      'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
+      'millrace.check_progress', 'millrace.log', 'millrace.alerts'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -361,6 +362,186 @@ comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
 
+-- Figures: what happened, counted as it happens and kept apart from the attempts, which are pruned.
+--
+-- Whoever ends attempts or runs writes a pulse: one narrow row a batch, stage and outcome, in its
+-- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
+-- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
+
+create table millrace.pulses (
+  at timestamptz not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  outcome text not null
+    constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
+      'skipped', 'cancelled', 'copied', 'removed')),
+  n int not null,
+  run_ms real[],
+  wait_ms real[],
+  codes text[],
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table millrace.pulses is
+  'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
+  'insert-only, until millrace.fold_figures() adds it up.';
+comment on column millrace.pulses.run_ms is
+  'How long each attempt ran, or how long each run took from its start to its end.';
+comment on column millrace.pulses.wait_ms is
+  'How long each stood in the queue; a retry, which waits for its backoff, tells nothing.';
+
+create table millrace.minutes (
+  pipeline_id int not null,
+  stage_id int not null,
+  minute timestamptz not null,
+  completed int not null default 0,
+  ended int not null default 0,
+  failed int not null default 0,
+  retried int not null default 0,
+  skipped int not null default 0,
+  cancelled int not null default 0,
+  copied int not null default 0,
+  removed int not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
+  r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
+  r6 int not null default 0, r7 int not null default 0, r8 int not null default 0,
+  r9 int not null default 0, r10 int not null default 0, r11 int not null default 0,
+  r12 int not null default 0, r13 int not null default 0, r14 int not null default 0,
+  r15 int not null default 0,
+  w0 int not null default 0, w1 int not null default 0, w2 int not null default 0,
+  w3 int not null default 0, w4 int not null default 0, w5 int not null default 0,
+  w6 int not null default 0, w7 int not null default 0, w8 int not null default 0,
+  w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
+  w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
+  w15 int not null default 0,
+  codes jsonb,
+  constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
+) with (fillfactor = 80);
+comment on table millrace.minutes is
+  'Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the '
+  'run as a whole.';
+comment on column millrace.minutes.ended is
+  'Runs that ended under a name of the definition''s `ends`; completed does not count them.';
+comment on column millrace.minutes.failed is
+  'Attempts that failed for good; retried are those that failed and were tried again.';
+comment on column millrace.minutes.copied is
+  'Results that new runs took over from earlier ones.';
+comment on column millrace.minutes.removed is
+  'Finished attempts that were deleted with their runs.';
+comment on column millrace.minutes.run_ms is
+  'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
+  'all. r0 to r15 count them by millrace.bucket_bounds().';
+comment on column millrace.minutes.wait_ms is
+  'How long first tries stood in the queue, in all. w0 to w15 count them.';
+comment on column millrace.minutes.codes is
+  'How many failures had which code: the 20 most frequent, and "other".';
+
+create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
+alter table millrace.hours rename column minute to hour;
+alter table millrace.hours
+  add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
+comment on table millrace.hours is
+  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
+
+create table millrace.totals (
+  pipeline_id int not null,
+  stage_id int not null,
+  completed bigint not null default 0,
+  ended bigint not null default 0,
+  failed bigint not null default 0,
+  retried bigint not null default 0,
+  skipped bigint not null default 0,
+  cancelled bigint not null default 0,
+  copied bigint not null default 0,
+  removed bigint not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 bigint not null default 0, r1 bigint not null default 0, r2 bigint not null default 0,
+  r3 bigint not null default 0, r4 bigint not null default 0, r5 bigint not null default 0,
+  r6 bigint not null default 0, r7 bigint not null default 0, r8 bigint not null default 0,
+  r9 bigint not null default 0, r10 bigint not null default 0, r11 bigint not null default 0,
+  r12 bigint not null default 0, r13 bigint not null default 0, r14 bigint not null default 0,
+  r15 bigint not null default 0,
+  w0 bigint not null default 0, w1 bigint not null default 0, w2 bigint not null default 0,
+  w3 bigint not null default 0, w4 bigint not null default 0, w5 bigint not null default 0,
+  w6 bigint not null default 0, w7 bigint not null default 0, w8 bigint not null default 0,
+  w9 bigint not null default 0, w10 bigint not null default 0, w11 bigint not null default 0,
+  w12 bigint not null default 0, w13 bigint not null default 0, w14 bigint not null default 0,
+  w15 bigint not null default 0,
+  codes jsonb,
+  constraint totals_pkey primary key (pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.totals is
+  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
+
+insert into millrace.settings (name, value, comment) values
+  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
+  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
+  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
+
+-- What ended before there were figures counts in the totals, without times.
+insert into millrace.totals
+  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
+select s.pipeline_id, s.id,
+  count(*) filter (where a.state = 'completed'),
+  count(*) filter (where a.state = 'failed' and not a.again),
+  count(*) filter (where a.state = 'failed' and a.again),
+  count(*) filter (where a.state = 'skipped'),
+  count(*) filter (where a.state = 'cancelled')
+from (
+  select o.stage_id, o.state, n.retry_count is not null as again
+  from millrace.attempts o
+  left join millrace.attempts n
+    on o.state = 'failed'
+      and n.run_id = o.run_id
+      and n.stage_id = o.stage_id
+      and n.number = o.number + 1
+      and n.retry_count = o.retry_count + 1
+  where o.state in ('completed', 'failed', 'skipped', 'cancelled')
+) a
+join millrace.stages s on s.id = a.stage_id
+group by s.pipeline_id, s.id;
+
+insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
+select r.pipeline_id, 0,
+  count(*) filter (where r.status = 'completed' and r.ended_as is null),
+  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
+  count(*) filter (where r.status = 'failed'),
+  count(*) filter (where r.status = 'cancelled')
+from millrace.runs r
+where r.status <> 'running'
+group by r.pipeline_id;
+
+alter table millrace.pipelines
+  add column sla jsonb;
+comment on column millrace.pipelines.sla is
+  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
+  'bound.';
+
+create table millrace.run_ages (
+  pipeline_id int constraint run_ages_pkey primary key
+    constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
+  last_key text not null default '',
+  counting bigint[] not null default array_fill(0, array[18]),
+  ages bigint[] not null default array_fill(0, array[18]),
+  counted_at timestamptz
+) with (fillfactor = 50);
+comment on table millrace.run_ages is
+  'Of each pipeline with a bound for its runs: how old its live runs are that have passed the '
+  'shorter bound. The sweep goes through them round and round.';
+comment on column millrace.run_ages.ages is
+  'Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past '
+  'the bound of the median, and past that of the 95th percentile.';
+
 -- What reads ask for, so that none of them walks the history: why a run failed stands on the run,
 -- and runs that are over have an index that is written when they end.
 
@@ -459,9 +640,10 @@ select pg_temp.drop_functions(array[
       'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
       'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
-      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
-      'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])', 'millrace.fan_out_faults()'
+      'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
+      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.fan_out_faults()'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -2517,6 +2699,10 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
 $$;
 
 -- The invariants, in slices
@@ -3035,10 +3221,12 @@ create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = 'completed', finished_at = millrace.now()
+    set status = 'completed', finished_at = v_now
     from millrace.version_stages vs
     where r.id = any (p_run_ids)
       -- "is true" keeps the planner from walking the index of live runs.
@@ -3057,7 +3245,13 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'completed', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -3125,9 +3319,9 @@ begin
 end
 $$;
 
--- Writes the attempts of complete() and returns what is to be shown of them. p_names are the stages
--- that every run readied; null where p_ready says which run readied which. p_uniform: only what is
--- still started under its token.
+-- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
+-- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
+-- only what is still started under its token.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -3137,6 +3331,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changes millrace.change[];
+  v_run_ms real[];
+  v_wait_ms real[];
+  v_usages jsonb[];
 begin
   with done as (
     update millrace.attempts a
@@ -3150,7 +3347,8 @@ begin
     where a.id = i.attempt_id
       and a.state = i.was
       and (not p_uniform or a.state = 'started' and a.token = i.token)
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
+      a.created_at, i.usage
   )
   select array_agg(row(
     d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, p_now,
@@ -3158,9 +3356,20 @@ begin
       select array_agg(s.name)
       from unnest(p_ready) r
       join millrace.stages s on s.id = r.stage_id
-      where r.run_id = d.run_id)))::millrace.change)
-  into v_changes
+      where r.run_id = d.run_id)))::millrace.change),
+    array_agg(date_part('epoch', p_now - d.started_at) * 1000),
+    array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
+      filter (where d.retry_count = 0),
+    array_agg(d.usage) filter (where d.usage is not null)
+  into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
+    cost_usd, input_tokens, output_tokens)
+  select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
+    millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
+    millrace.sum_usage(v_usages, 'output_tokens')
+  from millrace.stages s
+  where s.id = p_items[1].stage_id and v_changes is not null;
   return v_changes;
 end
 $$;
@@ -3574,6 +3783,7 @@ begin
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
+  perform millrace.save_run_sla(v_pipeline_id, v_definition);
   perform millrace.save_label(v_pipeline_id, v_definition);
   perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
@@ -3759,6 +3969,18 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "sla":{
+   "type":"object",
+   "properties":{
+    "median_seconds":{"type":"number","minimum":1,"maximum":31536000},
+    "p95_seconds":{"type":"number","minimum":1,"maximum":31536000}
+   },
+   "additionalProperties":false,
+   "wanted":"an object of median_seconds or p95_seconds or both",
+   "remedy":"Write {\"p95_seconds\": 7200}, or leave it out.",
+   "minProperties":1,
+   "maxProperties":2
   },
   "retention":{
    "type":"object",
@@ -4521,6 +4743,25 @@ begin
 end
 $$;
 
+-- Looks at the errors of the last hour, by the index of the log.
+create or replace function millrace.error_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_since timestamptz := millrace.now() - interval '1 hour';
+begin
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > v_since;
+end
+$$;
+
 -- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
 create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
@@ -4537,12 +4778,8 @@ begin
   return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
-  return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > millrace.now() - interval '1 hour';
+  return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
 
@@ -5054,6 +5291,19 @@ begin
     from failed f
     where f.due is not null
     order by f.run_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
+      cost_usd, input_tokens, output_tokens)
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+      array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
+      array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
+      millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
+      millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
+      millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id, f.due is null
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
@@ -5120,10 +5370,12 @@ create or replace function millrace.end_runs(
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now(), failed_stage_id = p_failed_stage_id,
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
       error_code = (
         select left(coalesce(a.error ->> 'code', 'unknown'), 200)
         from millrace.attempts a
@@ -5132,7 +5384,12 @@ begin
         order by a.number desc
         limit 1)
     where r.id = any (p_run_ids)
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'),
@@ -5228,9 +5485,19 @@ create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_finished int[];
 begin
   perform millrace.keep_costs(p_run_ids);
-  delete from millrace.attempts a where a.run_id = any (p_run_ids);
+  with gone as (
+    delete from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+    returning a.stage_id, a.state
+  )
+  select array_agg(g.stage_id) into v_finished
+  from gone g
+  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+  perform millrace.note_pulses('removed', v_finished);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);
@@ -5726,28 +5993,34 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ways int[];
+  v_copied int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
   v_ways := millrace.ways_of((
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-    created_at, started_at, finished_at, output)
-  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-    d.created_at, d.started_at, d.finished_at, d.output
-  from millrace.runs r
-  cross join lateral (
-    select o.id
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = any (v_ways)
-      and o.id < r.id
-    order by o.id desc
-    limit 1) o
-  join millrace.done_attempts d
-    on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
-  where r.id = any (p_run_ids);
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = any (v_ways)
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
+    where r.id = any (p_run_ids)
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
 end
 $$;
 
@@ -6285,7 +6558,8 @@ exception when others then
         'remove it before returning the result', v_why)));
   end if;
   return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
-    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+    'error', jsonb_strip_nulls(jsonb_build_object(
+        'detail', v_item #>> '{error,detail}', 'stack', v_item #>> '{error,stack}'))
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
@@ -7268,6 +7542,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline record;
+  -- Row by row, where there are few: the planner cannot know how many a slice has.
+  v_join text := case
+    when p_after = 0 and p_until = 9223372036854775807
+      then 'join %1$s e on e.%2$I = k.key'
+    else 'cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e' end;
 begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
@@ -7295,12 +7574,13 @@ begin
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
-    return query execute format($q$
+    return query execute format(replace($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
       from millrace.runs l
-      join %1$s e on e.%2$I = case
-        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      cross join lateral (
+        select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
+      {{join}}
       where l.pipeline_id = any ($1)
         and l.status <> 'running'
         and l.id > $2
@@ -7311,7 +7591,7 @@ begin
           from millrace.runs o
           where o.entity_id = l.entity_id
             and o.pipeline_id = any ($1)
-            and (o.id > l.id or o.status = 'running'))$q$,
+            and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
     using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
@@ -7637,7 +7917,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days')
+      and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
@@ -8186,6 +8467,7 @@ begin
   cross join lateral millrace.sweep_pipeline(p.id) s;
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   v_done := v_done || millrace.sweep_checks();
@@ -8380,6 +8662,7 @@ begin
   )
   select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
   from cancelled c;
+  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
@@ -8523,13 +8806,101 @@ begin
 end
 $$;
 
+-- Watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+-- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
+-- one of ten.
+
+-- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
+-- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
+-- cannot see to it that its tables are never read whole.
+create or replace function millrace.held_counts()
+returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+as $$
+begin
+  return query
+    select h.stage_id, count(h.queue_at), count(*) - count(h.queue_at),
+      min(coalesce(h.queue_at, h.started_at))
+    from (
+      select a.stage_id, a.queue_at, a.started_at
+      from millrace.claims c
+      cross join lateral unnest(c.attempt_ids) i(id)
+      -- A lateral look-up, or the planner may walk all attempts.
+      cross join lateral (
+        select o.stage_id, o.queue_at, o.started_at
+        from millrace.attempts o
+        where o.id = i.id and o.token = c.token and o.state = 'started'
+        limit 1) a
+      union all
+      (select a.stage_id, a.queue_at, a.started_at
+       from millrace.attempts a
+       where a.deadline_at is not null
+       limit 50000)) h
+    group by h.stage_id;
+end
+$$;
+
+-- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
+-- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
+-- of the queue's index.
+create or replace function millrace.live_counts()
+returns table (
+  stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
+  oldest_due_at timestamptz, oldest_open_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_sort = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
+      coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
+    from millrace.stages s
+    left join millrace.held_counts() h on h.stage_id = s.id
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now
+        limit 1000 + coalesce(h.started, 0)) k) r
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at > v_now
+        limit 1000) k) b
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.runs f
+        where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
+        order by f.error_code
+        limit 1000) k) d
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) o on true;
+end
+$$;
+
 -- Lists what a run has been through, attempt by attempt.
 create or replace function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -8538,7 +8909,7 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
@@ -10215,6 +10586,37 @@ begin
 end
 $$;
 
+-- Counts them stage by stage, of all alerts that are open the first 10,000. It looks whether the
+-- first 1,000 still hold, and takes the sweep's word for the others.
+create or replace function millrace.late_counts() returns table (stage_id int, late bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_open bigint[] := array(
+    select l.id
+    from millrace.alerts l
+    where l.resolved_at is null
+    order by l.id
+    limit 10000);
+  v_late bigint[] := millrace.still_late(v_open[:1000]) || v_open[1001:];
+begin
+  return query
+    select o.stage_id, count(*)
+    from (
+      select l.stage_id, l.run_id
+      from millrace.alerts l
+      where l.id = any (v_late)
+      union
+      (select a.stage_id, a.run_id
+       from millrace.attempts a
+       where a.late_at <= v_now
+       limit 10000)) o
+    group by o.stage_id;
+end
+$$;
+
 -- Raises alerts about up to so many attempts that are late; returns how many.
 create or replace function millrace.raise_alerts(p_limit int) returns int
 language plpgsql
@@ -10810,6 +11212,11 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
   order by r.id;
+  perform millrace.note_pulses('skipped', array(
+    select p_stage_id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)));
   if not p_why ? 'on_demand' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
@@ -10896,6 +11303,7 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;
@@ -13702,7 +14110,13 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'ended', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -13745,9 +14159,9 @@ begin
     order by r.id, vs.position
     returning stage_id
   )
-  select array_agg(s.stage_id order by s.stage_id) into v_stages
-  from (select distinct k.stage_id from skipped k) s;
-  return coalesce(v_stages, '{}');
+  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
+  perform millrace.note_pulses('skipped', v_stages);
+  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 
@@ -13969,6 +14383,495 @@ begin
   ready := v_done.ready;
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
   perform millrace.leave_children(v_stage, array[v_attempt.id]);
+end
+$$;
+
+-- Figures: how many, how long, how dear
+--
+-- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
+-- attempts as after ten thousand. It is up to one sweep late: pulses are not read.
+
+-- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
+-- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
+-- the last bucket is told by its lower bound.
+create or replace function millrace.bucket_quantile(p_counts bigint[], p_share float8)
+returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[];
+  v_count bigint;
+  v_wanted float8 := 0;
+  v_below float8 := 0;
+begin
+  foreach v_count in array p_counts loop
+    v_wanted := v_wanted + coalesce(v_count, 0);
+  end loop;
+  if v_wanted = 0 then
+    return null;
+  end if;
+  v_bounds := millrace.bucket_bounds();
+  v_wanted := v_wanted * p_share;
+  for v_i in 1 .. 16 loop
+    v_count := p_counts[v_i];
+    if v_count > 0 and v_below + v_count >= v_wanted then
+      return case v_i
+        when 1 then v_bounds[1] * (v_wanted - v_below) / v_count
+        when 16 then v_bounds[15]
+        else v_bounds[v_i - 1] * power(
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / v_count)
+      end;
+    end if;
+    v_below := v_below + v_count;
+  end loop;
+  return v_bounds[15];
+end
+$$;
+
+-- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
+create or replace function millrace.figures_of(
+  p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  stage_id := case when p_stage is null then 0
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
+end
+$$;
+
+-- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
+-- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
+-- ends lie in. p_by_minute: by the minute wherever minutes are kept.
+create or replace function millrace.figure_rows(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
+) returns setof millrace.minutes
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $$
+declare
+  -- From here on all minutes are kept.
+  v_kept timestamptz := date_trunc('hour', millrace.now() - make_interval(hours => (
+    select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
+  v_first_hour timestamptz := case
+    when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
+    else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
+  v_last_hour timestamptz := greatest(v_first_hour, case
+    when p_to < v_kept then p_to
+    when p_by_minute then v_kept
+    else date_trunc('hour', p_to, 'UTC') end);
+begin
+  return query
+    select h.*
+    from millrace.hours h
+    where h.pipeline_id = p_pipeline_id
+      and h.stage_id = p_stage_id
+      and h.hour >= v_first_hour
+      and h.hour < v_last_hour;
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= date_trunc('minute', p_from, 'UTC')
+      and m.minute < least(v_first_hour, p_to);
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= v_last_hour
+      and m.minute < p_to;
+end
+$$;
+
+-- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
+create or replace function millrace.summed_figures(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select s.bin, s.completed, s.ended, s.failed, s.retried, s.skipped, s.cancelled,
+      millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+      millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+      s.cost_usd, s.input_tokens, s.output_tokens, s.codes
+    from (
+      select date_bin(coalesce(p_step, p_to - p_from), greatest(m.minute, p_from), p_from)
+          as bin,
+        sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
+        sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
+        sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+        sum(m.output_tokens) as output_tokens,
+        case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs,
+        array[sum(m.w0), sum(m.w1), sum(m.w2), sum(m.w3), sum(m.w4), sum(m.w5), sum(m.w6),
+          sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
+          sum(m.w14), sum(m.w15)] as waits
+      from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
+        p_step < interval '1 hour') m
+      group by 1) s;
+end
+$$;
+
+-- Tells what a stage, or a pipeline's runs, came to in a while.
+create or replace function millrace.figures(
+  p_pipeline text, p_stage text default null, p_from timestamptz default null,
+  p_to timestamptz default null
+) returns table (
+  completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint,
+  run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  -- To the end of the present minute, so that what has just happened is in it.
+  v_to timestamptz := coalesce(p_to,
+    date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
+  v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
+begin
+  if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
+      using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+  end if;
+  return query
+    select coalesce(sum(f.completed), 0)::bigint, coalesce(sum(f.ended), 0)::bigint,
+      coalesce(sum(f.failed), 0)::bigint, coalesce(sum(f.retried), 0)::bigint,
+      coalesce(sum(f.skipped), 0)::bigint, coalesce(sum(f.cancelled), 0)::bigint,
+      max(f.run_p50_ms), max(f.run_p95_ms), max(f.wait_p50_ms), max(f.wait_p95_ms),
+      coalesce(sum(f.cost_usd), 0), coalesce(sum(f.input_tokens), 0),
+      coalesce(sum(f.output_tokens), 0), coalesce(max(f.codes::text)::jsonb, '{}')
+    from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
+end
+$$;
+
+-- Raises MR002 about a series that could not be drawn.
+create or replace function millrace.check_series(
+  p_from timestamptz, p_to timestamptz, p_step interval
+) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
+end
+$$;
+
+-- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
+create or replace function millrace.series(
+  p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_seconds numeric := extract(epoch from p_step);
+  v_unit text := case
+    when v_seconds % 86400 = 0 then 'day'
+    when v_seconds % 3600 = 0 then 'hour'
+    else 'minute' end;
+  v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
+begin
+  perform millrace.check_series(p_from, p_to, p_step);
+  return query
+    select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
+      coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
+      f.run_p50_ms, f.run_p95_ms, f.wait_p50_ms, f.wait_p95_ms,
+      coalesce(f.cost_usd, 0), coalesce(f.input_tokens, 0), coalesce(f.output_tokens, 0),
+      coalesce(f.codes, '{}')
+    from generate_series(v_from, p_to - interval '1 microsecond',
+      make_interval(secs => v_seconds::float8)) b
+    left join millrace.summed_figures(
+      v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
+      on f.at = b
+    order by b;
+end
+$$;
+
+-- Adding pulses up: minutes, hours and totals
+--
+-- The sweep takes pulses away and adds them to all three tables in one statement, hence one
+-- snapshot. What comes late is added to the minute in which it happened. The statements are built
+-- from one list of columns, since each would name forty of them twice.
+
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
+-- there on each is about three times as long as the one before it.
+create or replace function millrace.bucket_bounds() returns float8[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+    7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Lists the columns of minutes, hours and totals that are added up.
+create or replace function millrace.figure_columns() returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
+      output_tokens,run_ms,wait_ms}'::text[]
+    || array(select 'r' || i from generate_series(0, 15) i)
+    || array(select 'w' || i from generate_series(0, 15) i)
+$$;
+
+-- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join lateral jsonb_each_text(c) k
+    group by k.key
+  )
+  select jsonb_object_agg(f.key, f.n)
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f
+$$;
+
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
+-- made of few rows.
+create or replace function millrace.delta_sql() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    counted as (
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
+      from taken t
+      cross join lateral (
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
+        union all
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as (
+      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) c
+      group by 1, 2, 3
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    )$q$,
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:8]) c),
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
+-- the time, null for totals.
+create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s, case
+        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
+      end
+    from delta d
+    group by d.pipeline_id, d.stage_id %6$s
+    order by d.pipeline_id, d.stage_id
+    on conflict (%7$s) do update set %8$s,
+      codes = case
+        when excluded.codes is null then t.codes
+        when t.codes is null then excluded.codes
+        else millrace.add_codes(array[t.codes, excluded.codes])
+      end
+    returning 1$q$,
+    p_table, p_time || ',', string_agg(c, ', '),
+    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
+    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
+    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
+    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
+  from unnest(millrace.figure_columns()) c
+$$;
+
+-- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
+-- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
+create or replace function millrace.fold_figures(p_limit int default 5000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+as $$
+declare
+  v_taken int;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+    return 0;
+  end if;
+  execute format($q$
+    with taken as materialized (
+      delete from millrace.pulses p
+      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
+      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
+    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    select count(*) from taken$q$,
+    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
+    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+  into v_taken
+  using p_limit;
+  return v_taken;
+end
+$$;
+
+-- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
+-- totals, which all of them have.
+create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_minute timestamptz :=
+    v_now - make_interval(hours => (
+      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
+  v_oldest_hour timestamptz :=
+    v_now - make_interval(days => (
+      select s.value::int from millrace.settings s where s.name = 'hours_days'));
+  v_minutes int;
+  v_hours int;
+begin
+  if exists (
+      select
+      from millrace.settings s
+      where s.name = 'figures_pruned_at'
+        and s.value::timestamptz > v_now - interval '10 minutes') then
+    return 0;
+  end if;
+  delete from millrace.minutes m
+  where m.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.minutes k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.minute < v_oldest_minute
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_minutes = row_count;
+  delete from millrace.hours h
+  where h.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.hours k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.hour < v_oldest_hour
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_hours = row_count;
+  if greatest(v_minutes, v_hours) < p_limit then
+    update millrace.settings s
+    set value = trim('"' from to_jsonb(v_now)::text)
+    where s.name = 'figures_pruned_at';
+  end if;
+  return v_minutes + v_hours;
+end
+$$;
+
+-- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
+-- takes too long to the next sweep.
+-- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
+create or replace function millrace.sweep_figures() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '100 milliseconds';
+  v_pulses int := 0;
+  v_taken int;
+  v_context text;
+begin
+  loop
+    v_taken := millrace.fold_figures();
+    v_pulses := v_pulses + v_taken;
+    exit when v_taken < 5000 or millrace.now() > v_until;
+  end loop;
+  perform millrace.prune_figures();
+  perform millrace.follow_ages(5000);
+  return v_pulses;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of figures failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return 0;
 end
 $$;
 
@@ -16343,6 +17246,51 @@ begin
 end
 $$;
 
+-- Pulses: what a batch came to, for the figures
+--
+-- Every attempt that comes to its end is in one pulse of its stage, and every run that does so is
+-- in one of stage 0, written in the transaction that ends it. So figures that add up pulses equal a
+-- recount of the attempts; figure_faults() proves it.
+
+-- Writes what happened to attempts that tell no times, one row a stage. p_stage_ids: the stage of
+-- each attempt.
+create or replace function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+  select v_now, s.pipeline_id, s.id, p_outcome, i.n
+  from (
+    select u.id, count(*) as n
+    from unnest(p_stage_ids) u(id)
+    group by u.id) i
+  join millrace.stages s on s.id = i.id;
+end
+$$;
+
+-- Adds up what attempts say that they used of one kind, such as cost_usd; null when none says. What
+-- is no number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
+create or replace function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
+language sql immutable strict
+set search_path = pg_catalog, pg_temp
+as $$
+  select sum((u.value ->> p_kind)::numeric)
+  from unnest(p_usages) u(value)
+  where jsonb_typeof(u.value -> p_kind) = 'number'
+    and (u.value ->> p_kind)::numeric > 0
+$$;
+
+-- Says how many milliseconds lie between two times.
+create or replace function millrace.ms_between(p_from timestamptz, p_to timestamptz) returns real
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (date_part('epoch', p_to - p_from) * 1000)::real
+$$;
+
 -- Queueing attempts, and showing it
 
 -- Adds a queued attempt of a stage to each of the runs.
@@ -17368,7 +18316,8 @@ create or replace function millrace.runs_found(p_text text, p_pipeline text, p_l
 returns table (run_id bigint, found_by text, place int)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -17423,7 +18372,8 @@ returns table (
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -17454,6 +18404,158 @@ begin
     order by r.id desc
     limit p_limit;
 end
+$$;
+
+-- Bounds for runs: how long they take from their start to their end
+--
+-- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
+-- to their end in the last hour count with what they took, by the figures. One that is under way
+-- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
+-- where nothing ends any more is not taken for a fast one.
+--
+-- The sweep counts the live runs of such pipelines some thousand at a time. What is not declared
+-- costs nothing.
+
+-- define() keeps the bounds of a definition. Under new ones the count begins anew.
+create or replace function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
+begin
+  update millrace.pipelines p
+  set sla = v_sla
+  where p.id = p_pipeline_id
+    and p.sla is distinct from v_sla;
+  if found then
+    delete from millrace.run_ages a where a.pipeline_id = p_pipeline_id;
+  end if;
+  if v_sla is not null then
+    insert into millrace.run_ages (pipeline_id)
+    values (p_pipeline_id)
+    on conflict on constraint run_ages_pkey do nothing;
+  end if;
+end
+$$;
+
+-- Counts the next so many live runs of a pipeline by their age, as run_ages.ages holds them, and
+-- says up to which key; null after the last.
+create or replace function millrace.count_ages(
+  p_pipeline millrace.pipelines, p_after text, p_limit int,
+  out ages bigint[], out last_key text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
+  v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_all bigint;
+begin
+  with run as materialized (
+    select r.entity_id, date_part('epoch', v_now - r.created_at) * 1000 as age
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id
+      and r.status = 'running'
+      and r.entity_id > p_after
+    order by r.entity_id
+    limit p_limit
+  ), bucket as (
+    select width_bucket(r.age, v_bounds) as place, count(*) as n
+    from run r
+    where r.age > least(v_median, v_p95)
+    group by 1
+  )
+  select array(
+      select coalesce(b.n, 0)
+      from generate_series(0, 15) i
+      left join bucket b on b.place = i
+      order by i)
+    || (select array[count(*) filter (where r.age > v_median),
+        count(*) filter (where r.age > v_p95)] from run r),
+    (select max(r.entity_id) from run r), (select count(*) from run r)
+  into ages, last_key, v_all;
+  if v_all < p_limit then
+    last_key := null;
+  end if;
+end
+$$;
+
+-- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
+create or replace function millrace.follow_ages(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_held millrace.run_ages;
+  v_counted record;
+  v_sums bigint[];
+begin
+  for v_pipeline in
+    select p.* from millrace.pipelines p where p.sla is not null order by p.id
+  loop
+    select a.* into v_held
+    from millrace.run_ages a
+    where a.pipeline_id = v_pipeline.id
+    for update skip locked;
+    continue when not found;
+    v_counted := millrace.count_ages(v_pipeline, v_held.last_key, p_limit);
+    v_sums := array(
+      select coalesce(u.a, 0) + coalesce(u.b, 0)
+      from unnest(v_held.counting, v_counted.ages) with ordinality u(a, b, place)
+      order by u.place);
+    update millrace.run_ages a
+    set last_key = coalesce(v_counted.last_key, ''),
+      counting = case when v_counted.last_key is null then array_fill(0, array[18])
+        else v_sums end,
+      ages = case when v_counted.last_key is null then v_sums else a.ages end,
+      counted_at = case when v_counted.last_key is null then millrace.now()
+        else a.counted_at end
+    where a.pipeline_id = v_pipeline.id;
+  end loop;
+end
+$$;
+
+-- Estimates how many of those that the buckets count took longer than this (ms).
+create or replace function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_place int := width_bucket(p_ms, v_bounds) + 1;
+  v_share float8;
+begin
+  v_share := case v_place
+    when 1 then 1 - p_ms / v_bounds[1]
+    when 16 then 1
+    else ln(v_bounds[v_place] / p_ms) / ln(v_bounds[v_place] / v_bounds[v_place - 1])
+  end;
+  return (select coalesce(sum(n), 0) from unnest(p_counts[v_place + 1:]) n)
+    + v_share * p_counts[v_place];
+end
+$$;
+
+-- Looks at pipelines whose runs take longer than their bounds.
+create or replace function millrace.run_sla_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'runs keep to their bounds', count(*) = 0,
+    coalesce(string_agg(format(
+      'of %s half take over %s s (bound: %s), one in twenty over %s s (bound: %s), '
+        '%s are overdue: select * from millrace.stage_health where pipeline = %L',
+      s.pipeline, round(s.median_seconds), coalesce(s.median_bound::text, 'none'),
+      round(s.p95_seconds), coalesce(s.p95_bound::text, 'none'), s.overdue, s.pipeline), '; '
+      order by s.pipeline), 'all do')
+  from millrace.run_slas s
+  where not s.ok
 $$;
 
 -- Concurrency groups: how the queue of a stage is sorted.
@@ -19423,6 +20525,7 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
+  v_skipped int[];
 begin
   v_runs := array(
     select r.id
@@ -19437,22 +20540,25 @@ begin
     set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
+      and a.stage_id = p_stage_id and a.state = 'waiting'
+    returning a.id, a.stage_id
+  ), rest as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, d, coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = d), 0) + 1,
+      'skipped', v_now, v_now, v_error
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral unnest(vs.dependents) d
+    where r.id = any (v_runs)
+    order by r.id
+    returning null::bigint as id, stage_id
   )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
+  select array_remove(array_agg(s.id), null), array_agg(s.stage_id) into v_asked, v_skipped
+  from (table closed union all table rest) s;
+  perform millrace.note_pulses('skipped', v_skipped);
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
@@ -21172,46 +22278,49 @@ from (values
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command)
 $view$);
 
-select pg_temp.put_view('millrace.queue_depth', false, $view$
--- Watching it
---
--- Views and functions for Supabase Studio's table editor and SQL editor.
-
+select pg_temp.put_view('millrace.queue_depth', true, $view$
 create or replace view millrace.queue_depth as
-select p.name as pipeline, s.name as stage,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
-from millrace.stages s
+select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
-group by p.name, s.id, s.name
 order by p.name, s.id
 $view$);
 
-select pg_temp.put_view('millrace.stage_health', false, $view$
+select pg_temp.put_view('millrace.stage_health', true, $view$
 create or replace view millrace.stage_health as
+with moment as materialized (
+  select millrace.now() as now, millrace.alive_since() as alive_since
+), worker as materialized (
+  select w.stage_id, count(*) as n
+  from millrace.workers w
+  where w.left_at is null
+    and w.heartbeat_at > (select m.alive_since from moment m)
+  group by w.stage_id
+), pulse as materialized (
+  select p.stage_id, sum(p.n) filter (where p.outcome = 'completed') as completed,
+    sum(p.n) filter (where p.outcome = 'retried') as retried
+  from (
+    select o.stage_id, o.outcome, o.n
+    from millrace.pulses o
+    limit 10000) p
+  group by p.stage_id
+)
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  count(a.id) filter (where a.state = 'waiting') as waiting,
-  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
-  count(distinct a.run_id) filter (
-    where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
-  count(a.id) filter (where a.retry_count > 0) as retries,
-  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (
-    where a.state in ('queued', 'started', 'waiting')
-      and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
-  millrace.live_workers(s.id)::bigint as live_workers,
-  s.sla,
-  case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
-from millrace.stages s
+  c.ready, c.in_backoff, c.started, c.waiting,
+  (coalesce(t.completed, 0) + coalesce(u.completed, 0))::bigint as completed, c.failed,
+  (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
+  case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
+  coalesce(w.n, 0) as live_workers, s.sla,
+  case when s.sla is null then 0 else coalesce(l.late, 0) end as late
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id
-left join millrace.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
+cross join moment m
+left join worker w on w.stage_id = s.id
+left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
+left join pulse u on u.stage_id = s.id
+left join millrace.late_counts() l on l.stage_id = s.id
 order by p.name, s.id
 $view$);
 
@@ -21466,6 +22575,105 @@ where f.state = 'open'
   and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
 $view$);
 
+select pg_temp.put_view('millrace.told_figures', true, $view$
+-- What must hold of figures
+
+-- What the figures tell so far, with the pulses that are still to be added up.
+create or replace view millrace.told_figures as
+select t.pipeline_id, t.stage_id, o.outcome, o.n
+from millrace.totals t
+cross join lateral (
+  values ('completed', t.completed), ('ended', t.ended), ('failed', t.failed),
+    ('retried', t.retried), ('skipped', t.skipped), ('cancelled', t.cancelled),
+    ('copied', t.copied), ('removed', t.removed)) o(outcome, n)
+union all
+select p.pipeline_id, p.stage_id, p.outcome, p.n
+from millrace.pulses p
+$view$);
+
+select pg_temp.put_view('millrace.figure_faults', true, $view$
+-- Finds stages whose figures are no recount of their attempts.
+create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
+with figure as (
+  select t.stage_id,
+    sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+    sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
+    sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
+    sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
+    sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
+  from millrace.told_figures t
+  where t.stage_id <> 0
+  group by t.stage_id
+), recount as (
+  select a.stage_id, count(*) as finished,
+    count(*) filter (where a.state = 'completed') as completed,
+    count(*) filter (where a.state = 'failed') as failed,
+    count(*) filter (where a.state = 'skipped') as skipped,
+    count(*) filter (where a.state = 'cancelled') as cancelled
+  from millrace.attempts a
+  where a.state in ('completed', 'failed', 'skipped', 'cancelled')
+  group by a.stage_id
+)
+select 'every attempt that is over is counted once', null::bigint, null::bigint,
+  format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
+    coalesce(r.finished, 0), coalesce(f.finished, 0))
+from figure f
+full join recount r on r.stage_id = f.stage_id
+where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
+  or r.completed > coalesce(f.completed, 0)
+  or r.failed > coalesce(f.failed, 0)
+  or r.skipped > coalesce(f.skipped, 0)
+  or r.cancelled > coalesce(f.cancelled, 0)
+$view$);
+
+select pg_temp.put_view('millrace.hour_faults', true, $view$
+-- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
+-- again has several ends, so there may be more ends than runs; the oldest hour may have lost
+-- minutes to the sweep.
+create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
+select 'every run that is over is counted', null::bigint, null::bigint,
+  format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
+from (
+  select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
+    as outcome, count(*) as n
+  from millrace.runs o
+  where o.status <> 'running'
+  group by 1, 2) r
+where r.n > (
+  select coalesce(sum(t.n), 0)
+  from millrace.told_figures t
+  where t.pipeline_id = r.pipeline_id
+    and t.stage_id = 0
+    and t.outcome = r.outcome)
+union all
+select 'an hour is the sum of its minutes', null, null,
+  format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+from (
+  select k.pipeline_id, k.stage_id, min(k.minute) as minute
+  from millrace.minutes k
+  group by k.pipeline_id, k.stage_id) o
+join millrace.hours h
+  on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
+cross join lateral (
+  select coalesce(sum(m.completed + m.ended), 0) as completed,
+    coalesce(sum(m.failed + m.retried), 0) as failed,
+    coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
+    coalesce(sum(m.cost_usd), 0) as cost_usd
+  from millrace.minutes m
+  where m.pipeline_id = h.pipeline_id
+    and m.stage_id = h.stage_id
+    and m.minute >= h.hour
+    and m.minute < h.hour + interval '1 hour') s
+where h.hour > (
+    select millrace.now() - make_interval(hours => s.value::int)
+    from millrace.settings s
+    where s.name = 'minutes_hours')
+  and (h.completed + h.ended <> s.completed
+    or h.failed + h.retried <> s.failed
+    or h.skipped + h.cancelled <> s.passed_over
+    or h.cost_usd <> s.cost_usd)
+$view$);
+
 select pg_temp.put_view('millrace.operations', false, $view$
 create or replace view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
@@ -21556,6 +22764,44 @@ left join millrace.prune_progress g
 cross join lateral millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days,
   case when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end) d
 order by p.name, t.table_name
+$view$);
+
+select pg_temp.put_view('millrace.run_slas', true, $view$
+create or replace view millrace.run_slas as
+select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
+  b.median_bound, b.p95_bound,
+  coalesce(o.median_over, 0) <= 0.5 * c.runs and coalesce(o.p95_over, 0) <= 0.05 * c.runs as ok,
+  a.counted_at
+from millrace.pipelines p
+join millrace.run_ages a on a.pipeline_id = p.id
+cross join lateral (
+  select (p.sla ->> 'median_seconds')::float8 as median_bound,
+    (p.sla ->> 'p95_seconds')::float8 as p95_bound) b
+cross join lateral (
+  select array[coalesce(sum(m.r0), 0), coalesce(sum(m.r1), 0), coalesce(sum(m.r2), 0),
+    coalesce(sum(m.r3), 0), coalesce(sum(m.r4), 0), coalesce(sum(m.r5), 0),
+    coalesce(sum(m.r6), 0), coalesce(sum(m.r7), 0), coalesce(sum(m.r8), 0),
+    coalesce(sum(m.r9), 0), coalesce(sum(m.r10), 0), coalesce(sum(m.r11), 0),
+    coalesce(sum(m.r12), 0), coalesce(sum(m.r13), 0), coalesce(sum(m.r14), 0),
+    coalesce(sum(m.r15), 0)] as ended
+  from millrace.figure_rows(
+    p.id, 0, millrace.now() - interval '1 hour', millrace.now() + interval '1 minute', true) m
+) f
+cross join lateral (
+  select array_agg(e + g order by place) as counts, sum(e + g)::bigint as runs,
+    sum(g)::bigint as overdue
+  from unnest(f.ended, a.ages[:16]) with ordinality u(e, g, place)
+) c
+cross join lateral (
+  select millrace.count_over(f.ended, b.median_bound * 1000) + a.ages[17] as median_over,
+    millrace.count_over(f.ended, b.p95_bound * 1000) + a.ages[18] as p95_over
+) o
+cross join lateral (
+  select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,
+    millrace.bucket_quantile(c.counts, 0.95) / 1000 as p95_seconds
+) q
+where p.sla is not null
+order by p.name
 $view$);
 
 select pg_temp.put_view('millrace.status_moves', true, $view$
@@ -21776,18 +23022,23 @@ revoke all on function public.millrace_wake(jsonb) from public, anon, authentica
 grant execute on function public.millrace_wake(jsonb) to service_role;
 
 comment on view millrace.queue_depth is
-  'How much is queued at each stage, from the queue''s own index.';
+  'How much is queued at each stage, from the queue''s own index. ready and in_backoff are exact '
+  'up to 1000, which stands for that many or more.';
 
 comment on view millrace.stage_health is
-  'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, '
-  'live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
+  'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
+  'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
+  'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
+  'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
+  'due. late: how many runs are longer at the stage than its bound, sla.';
 
 comment on view millrace.job_outcomes is
   'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
   'how many of them completed, and how many passed their deadline.';
 
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';
 
 comment on function millrace.begin(text, text, int) is
   'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
@@ -21876,6 +23127,16 @@ comment on function millrace.set_cut_over(text, text, numeric, text[]) is
 comment on function millrace.cut_over_way(text, text) is
   'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
+comment on function millrace.figures(text, text, timestamptz, timestamptz) is
+  'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
+  'many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds, '
+  'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
+  'one sweep late; by the hour where the minutes are no longer kept.';
+
+comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
+  'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
+  'too. A step of whole hours or days begins on the hour or at midnight UTC.';
+
 comment on view millrace.operations is
   'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
   'how often has it failed. Ask for one run: where run_id = …';
@@ -21903,6 +23164,12 @@ comment on function millrace.search(text, text, int) is
   'Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the '
   'label that entity.label names: by the whole of it, how it begins, or what it contains, as the '
   'index of yours allows.';
+
+comment on view millrace.run_slas is
+  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
+  'end, of those that came to their end in the last hour and those under way that are overdue '
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
+  'one sweep late; with over 5000 live runs, as of counted_at.';
 
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
@@ -22047,9 +23314,9 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
-      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
-      'millrace.successor_of(millrace.attempts)',
+      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
+      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
+      'millrace.last_answers(int4)', 'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
@@ -22119,8 +23386,9 @@ begin
       'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
-      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
-      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
+      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
+      'millrace.live_counts()', 'millrace.timeline(int8)', 'millrace.stage_named(text, text)',
+      'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
       'millrace.claim_allowed(millrace.call, int4, bool)',
@@ -22154,7 +23422,7 @@ begin
       'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
       'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
       'millrace.follow_bounds()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
-      'millrace.late_runs(int4)', 'millrace.raise_alerts(int4)',
+      'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
       'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
@@ -22226,11 +23494,21 @@ begin
       'millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz)',
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
-      'millrace.join_children(millrace.fan_outs)', 'millrace.note_given(int4, int8[])',
-      'millrace.note_done_before(int8[], int4)', 'millrace.given_runs(int4, int8[])',
-      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
-      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
-      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.join_children(millrace.fan_outs)', 'millrace.bucket_quantile(int8[], float8)',
+      'millrace.figures_of(text, text)',
+      'millrace.figure_rows(int4, int4, timestamptz, timestamptz, bool)',
+      'millrace.summed_figures(int4, int4, timestamptz, timestamptz, interval)',
+      'millrace.figures(text, text, timestamptz, timestamptz)',
+      'millrace.check_series(timestamptz, timestamptz, interval)',
+      'millrace.series(text, text, timestamptz, timestamptz, interval)',
+      'millrace.bucket_bounds()', 'millrace.figure_columns()', 'millrace.add_codes(jsonb[])',
+      'millrace.delta_sql()', 'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
+      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
+      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
+      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
+      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
+      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
+      'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -22283,7 +23561,8 @@ begin
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
-      'millrace.queue_attempts(int4, int8[])',
+      'millrace.note_pulses(text, int4[])', 'millrace.sum_usage(jsonb[], text)',
+      'millrace.ms_between(timestamptz, timestamptz)', 'millrace.queue_attempts(int4, int8[])',
       'millrace.show_stage(int4, int8[], text, timestamptz, text)',
       'millrace.show_queued(int4, int8[])', 'millrace.window_end(jsonb, text)',
       'millrace.used_by(millrace.payer, text)', 'millrace.note_spending(millrace.work[])',
@@ -22304,7 +23583,10 @@ begin
       'millrace.retry_child_runs(int4, int8[])',
       'millrace.rows_labelled(millrace.pipelines, text, int4)',
       'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
-      'millrace.search(text, text, int4)', 'millrace.group_key(text, text)',
+      'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
+      'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
+      'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
+      'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',

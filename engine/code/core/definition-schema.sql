@@ -169,6 +169,18 @@ as $$
    "minProperties":2,
    "maxProperties":3
   },
+  "sla":{
+   "type":"object",
+   "properties":{
+    "median_seconds":{"type":"number","minimum":1,"maximum":31536000},
+    "p95_seconds":{"type":"number","minimum":1,"maximum":31536000}
+   },
+   "additionalProperties":false,
+   "wanted":"an object of median_seconds or p95_seconds or both",
+   "remedy":"Write {\"p95_seconds\": 7200}, or leave it out.",
+   "minProperties":1,
+   "maxProperties":2
+  },
   "retention":{
    "type":"object",
    "properties":{

@@ -465,6 +465,19 @@ const quota = sized(
   'Name what is bounded and by which column, and nothing else; or leave it out.',
 );
 
+/** How long the pipeline's runs should take from their start to their end. Left out, there is no bound. */
+const sla = sized(
+  z.strictObject({
+    /** Half of the runs should take no longer. */
+    medianSeconds: number(1, year).optional(),
+    /** Nineteen of twenty should take no longer. */
+    p95Seconds: number(1, year).optional(),
+  }),
+  1,
+  2,
+  'an object of median_seconds or p95_seconds or both',
+  'Write {"p95_seconds": 7200}, or leave it out.',
+);
 const days = whole(1, 9999);
 const keptTable = z
   .strictObject({
@@ -488,6 +501,7 @@ export const pipelineSchema = z.strictObject({
   entity,
   replaces: replaces.optional(),
   quota: quota.optional(),
+  sla: sla.optional(),
   retention: retention.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
