@@ -164,7 +164,8 @@ as $$
     case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
       'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
       'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
-    when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+    when p_filter ?| array['stage_id', 'error_code'] then format(
+      $sql$r.status <> 'completed' and exists (
       select
       from millrace.attempts a
       left join millrace.attempts o on o.id = a.parent_id
@@ -241,7 +242,7 @@ as $$
 declare
   -- Of a run that has not failed its attempts say where it is.
   c_most constant int := case
-    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 2000
+    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
     else 20000 end;
   v_order text := case when p_up then 'asc' else 'desc' end;
   v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
@@ -277,7 +278,7 @@ declare
   v_failed boolean := p_filter ->> 'status' = 'failed';
   v_most int := case
     when v_failed then p_limit
-    when p_filter ?| array['stage_id', 'error_code'] then 2000
+    when p_filter ?| array['stage_id', 'error_code'] then 4000
     else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
   end;
   v_looked text := format($sql$
