@@ -17,6 +17,7 @@ export const publicSurface = [
   'millrace.engine',
   'millrace.fail_stage',
   'millrace.figures',
+  'millrace.hurry',
   'millrace.metadata_of',
   'millrace.now',
   'millrace.pause',
@@ -26,6 +27,7 @@ export const publicSurface = [
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',
+  'millrace.run_of',
   'millrace.search',
   'millrace.series',
   'millrace.set_cut_over',
@@ -36,8 +38,10 @@ export const publicSurface = [
   'millrace.start',
   'millrace.start_stage',
   'millrace.sweep',
+  'millrace.throttle',
   'millrace.timeline',
   'millrace.unpause',
+  'millrace.unthrottle',
   'millrace_evidence.entity_costs',
 ];
 

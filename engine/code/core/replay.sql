@@ -211,6 +211,7 @@ declare
   v_cap constant int := 10000;
   v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
+  v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
   if p_dry_run then
@@ -221,8 +222,11 @@ begin
   end if;
   v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
-  return jsonb_build_object(
+  v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+  perform millrace.note('replay', p_pipeline, p_condition ->> 'stage', v_runs,
+    jsonb_build_object('filter', p_condition, 'outcome', v_answer));
+  return v_answer;
 end
 $$;
 comment on function millrace.replay(text, jsonb, boolean) is
