@@ -32,7 +32,8 @@ do $locks$
 declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
-      'millrace.version_stages'
+      'millrace.version_stages', 'millrace.alert_rules', 'millrace.rule_alerts',
+      'millrace.silences', 'millrace.alert_messages', 'millrace.settings'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -360,6 +361,180 @@ create table millrace.adopted_values (
 comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
+
+-- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
+-- tell people of them.
+--
+-- millrace.alerts (0010) knows each late execution of a stage. A rule looks at a stage or a
+-- pipeline as a whole, so that a thousand late runs are one alert.
+
+create table millrace.alert_rules (
+  id int generated always as identity constraint alert_rules_pkey primary key,
+  name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null
+    constraint alert_rules_kind_known check (kind in (
+      'sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+  pipeline text,
+  stage text,
+  above numeric,
+  span interval not null default '10 minutes',
+  hold interval not null default '0',
+  recover interval not null default '5 minutes',
+  least int not null default 1,
+  remind interval default '4 hours',
+  channels text[],
+  playbook text,
+  enabled boolean not null default true,
+  source text not null default 'sql'
+    constraint alert_rules_source_known check (source in ('default', 'definition', 'sql'))
+);
+create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
+comment on table millrace.alert_rules is
+  'What is judged each minute. A rule without a pipeline counts for each one that has none of the '
+  'same name. Insert, update and delete rules as you like; those of definitions are written by '
+  'define().';
+comment on column millrace.alert_rules.stage is
+  'The stage; * for each of them; null for the pipeline as a whole, end to end.';
+comment on column millrace.alert_rules.above is
+  'Raised above this: seconds for p95 and oldest_ready, a share from 0 to 1 for error_share, runs '
+  'for backlog and dead, US dollars for spend. sla, late and engine know their own bounds.';
+comment on column millrace.alert_rules.span is 'How far back it looks.';
+comment on column millrace.alert_rules.hold is
+  'For how long it must be above before an alert is raised.';
+comment on column millrace.alert_rules.recover is
+  'For how long it must be no longer above before the alert is resolved.';
+comment on column millrace.alert_rules.least is
+  'How many ends p95 and error_share need at least, to say anything.';
+comment on column millrace.alert_rules.remind is
+  'How often an alert that stays open is told again, until somebody acknowledges it; null for '
+  'never.';
+comment on column millrace.alert_rules.channels is
+  'The names of the channels that hear of it; null for all.';
+comment on column millrace.alert_rules.playbook is
+  'The page that says what to do; null for the one of its kind.';
+
+insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
+  ('sla', 'sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
+  ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
+  ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
+  ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
+  ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
+  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default');
+
+create table millrace.rule_states (
+  rule_id int not null
+    constraint rule_states_rule_fkey references millrace.alert_rules on delete cascade,
+  pipeline_id int not null,
+  stage_id int not null,
+  over_since timestamptz not null,
+  under_since timestamptz,
+  value numeric not null,
+  above numeric not null,
+  detail text,
+  constraint rule_states_pkey primary key (rule_id, pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.rule_states is
+  'Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine, '
+  'stage_id 0 for the pipeline as a whole.';
+
+create table millrace.rule_alerts (
+  id bigint generated always as identity constraint rule_alerts_pkey primary key,
+  rule_id int not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  rule text not null,
+  kind text not null,
+  pipeline text,
+  stage text,
+  value numeric not null,
+  above numeric not null,
+  message text not null,
+  playbook text not null,
+  since timestamptz not null,
+  raised_at timestamptz not null,
+  resolved_at timestamptz,
+  told_at timestamptz,
+  reminded_at timestamptz,
+  settled boolean not null default false,
+  acknowledged_at timestamptz,
+  acknowledged_by text
+);
+create unique index rule_alerts_one_open on millrace.rule_alerts (rule_id, pipeline_id, stage_id)
+  where resolved_at is null;
+create index rule_alerts_unsettled on millrace.rule_alerts (id) where not settled;
+create index rule_alerts_by_end on millrace.rule_alerts (resolved_at);
+comment on table millrace.rule_alerts is
+  'What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.';
+comment on column millrace.rule_alerts.since is 'Since when it was above the bound.';
+comment on column millrace.rule_alerts.told_at is
+  'When it was first written into a message; null while it is silenced, or no channel wants it.';
+comment on column millrace.rule_alerts.settled is
+  'Whether it is resolved, and all told that is to be told.';
+
+create table millrace.silences (
+  id bigint generated always as identity constraint silences_pkey primary key,
+  rule text,
+  pipeline text,
+  stage text,
+  reason text not null,
+  silenced_by text not null,
+  began_at timestamptz not null,
+  ends_at timestamptz not null
+);
+create index silences_by_end on millrace.silences (ends_at);
+comment on table millrace.silences is
+  'For how long nobody is told of which alerts, and why. A null stands for all.';
+
+create table millrace.alert_channels (
+  id int generated always as identity constraint alert_channels_pkey primary key,
+  name text not null constraint alert_channels_name_key unique
+    constraint alert_channels_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null
+    constraint alert_channels_kind_known check (kind in ('webhook', 'slack', 'email')),
+  sender text,
+  api_url text not null default 'https://api.resend.com/emails',
+  enabled boolean not null default true,
+  constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
+);
+comment on table millrace.alert_channels is
+  'Who is told of alerts. The address is in Vault as millrace_channel_<name>_address: the URL of a '
+  'webhook, or e-mail addresses parted by commas. millrace_channel_<name>_secret is what a webhook '
+  'is signed with (whsec_…), or the key of the e-mail API.';
+comment on column millrace.alert_channels.sender is 'What e-mails come from.';
+comment on column millrace.alert_channels.api_url is
+  'Where e-mails are posted to: Resend, or what answers as its API does.';
+
+create table millrace.alert_messages (
+  id bigint generated always as identity constraint alert_messages_pkey primary key,
+  webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+  channel_id int not null
+    constraint alert_messages_channel_fkey references millrace.alert_channels on delete cascade,
+  state text not null default 'waiting'
+    constraint alert_messages_state_known check (state in ('waiting', 'delivered', 'dead')),
+  events jsonb not null,
+  more int not null default 0,
+  created_at timestamptz not null,
+  first_tried_at timestamptz,
+  tried_at timestamptz,
+  wait interval not null default '0',
+  tries int not null default 0,
+  ended_at timestamptz,
+  status int,
+  error text
+) with (fillfactor = 70);
+create index alert_messages_waiting on millrace.alert_messages (channel_id, id)
+  where state = 'waiting';
+create index alert_messages_dead on millrace.alert_messages (channel_id, id) where state = 'dead';
+create index alert_messages_by_end on millrace.alert_messages (ended_at);
+comment on table millrace.alert_messages is
+  'What is to be sent, or was. Read it through millrace.deliveries.';
+comment on column millrace.alert_messages.more is 'How many events it does not list.';
+comment on column millrace.alert_messages.wait is
+  'How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.';
+
+insert into millrace.settings (name, value, comment) values
+  ('rules_judged_at', '',
+    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -2098,6 +2273,7 @@ begin
   end loop;
   perform millrace.order_stages(v_definition -> 'stages');
   perform millrace.check_status(v_definition);
+  perform millrace.check_alerts(v_definition);
   return v_definition;
 end
 $$;
@@ -3472,6 +3648,7 @@ begin
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
+  perform millrace.save_alerts(v_definition);
   perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
@@ -3654,6 +3831,43 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "alerts":{
+   "type":"object",
+   "additionalProperties":{
+    "type":"object",
+    "properties":{
+     "kind":{
+      "type":"string",
+      "enum":["sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
+      "wanted":"sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "remedy":"sla and late know their own bounds, the others need above."
+     },
+     "stage":{
+      "type":"string",
+      "pattern":"^(\\*|[a-z][a-z0-9_]{0,40})$",
+      "wanted":"the name of a stage, or *",
+      "remedy":"Leave it out for the pipeline."
+     },
+     "above":{"type":"number","minimum":0,"maximum":1000000000},
+     "span_seconds":{"type":"integer","minimum":60,"maximum":604800},
+     "for_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "recover_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "least":{"type":"integer","minimum":1,"maximum":1000000},
+     "remind_seconds":{"type":"integer","minimum":300,"maximum":604800},
+     "channels":{
+      "minItems":1,
+      "type":"array",
+      "items":{"$ref":"#/$defs/pipeline"},
+      "wanted":"a list of names of channels"
+     },
+     "playbook":{"type":"string","minLength":1,"wanted":"the address of a page"},
+     "enabled":{"type":"boolean","wanted":"true or false"}
+    },
+    "required":["kind"],
+    "additionalProperties":false,
+    "wanted":"an object with a kind"
+   }
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
@@ -4409,6 +4623,7 @@ begin
       coalesce(string_agg(distinct i.rule, '; '), 'none')
     from millrace.check_invariants() i;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query
     select 'no errors in the last hour', count(*) = 0,
       coalesce(string_agg(distinct l.message, '; '), 'none')
@@ -7892,6 +8107,7 @@ begin
   cross join lateral millrace.sweep_pipeline(p.id) s;
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   perform millrace.schedule_polls();
@@ -9824,6 +10040,998 @@ begin
 end
 $$;
 
+-- What people do about alerts: silence them for a time, acknowledge them, try a channel, and send
+-- again what could not be delivered.
+
+create or replace function millrace.silence(
+  p_for interval, p_reason text, p_pipeline text default null, p_stage text default null,
+  p_rule text default null
+) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_id bigint;
+begin
+  if p_for is null or p_for not between interval '1 minute' and interval '30 days' then
+    raise exception 'p_for is %, but must be from 1 minute to 30 days',
+      coalesce(p_for::text, 'null')
+      using errcode = 'MR002', hint = 'Say for how long: interval ''2 hours''.';
+  elsif coalesce(millrace.plain_text(p_reason, 500), '') = '' then
+    raise exception 'p_reason is empty'
+      using errcode = 'MR002', hint = 'Say why: whoever looks next will want to know.';
+  elsif p_stage is not null then
+    perform millrace.stage_named(p_pipeline, p_stage);
+  elsif p_pipeline is not null and not exists (
+      select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', p_pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  if p_rule is not null and not exists (
+      select from millrace.alert_rules r where r.name = p_rule) then
+    raise exception 'there is no rule %', p_rule
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.alert_rules.';
+  end if;
+  insert into millrace.silences (rule, pipeline, stage, reason, silenced_by, began_at, ends_at)
+  values (p_rule, p_pipeline, p_stage, millrace.plain_text(p_reason, 500), session_user, v_now,
+    v_now + p_for)
+  returning id into v_id;
+  return v_id;
+end
+$$;
+
+create or replace function millrace.unsilence(p_silence bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.silences s
+  set ends_at = millrace.now()
+  where s.id = p_silence
+    and s.ends_at > millrace.now();
+  if not found then
+    raise exception 'silence % is over, or there was none', coalesce(p_silence::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.silences where ends_at > now().';
+  end if;
+end
+$$;
+
+create or replace function millrace.acknowledge(p_alert bigint, p_by text default session_user)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.rule_alerts a
+  set acknowledged_at = coalesce(a.acknowledged_at, millrace.now()),
+    acknowledged_by = coalesce(a.acknowledged_by, millrace.plain_text(p_by, 200))
+  where a.id = p_alert
+    and a.resolved_at is null;
+  if not found then
+    raise exception 'alert % is over, or there was none', coalesce(p_alert::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.rule_alerts where resolved_at is null.';
+  end if;
+end
+$$;
+
+-- Finds the channel of this name, or raises MR003.
+create or replace function millrace.channel_named(p_channel text) returns millrace.alert_channels
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel millrace.alert_channels;
+begin
+  select c.* into v_channel from millrace.alert_channels c where c.name = p_channel;
+  if not found then
+    raise exception 'there is no channel %', coalesce(p_channel, 'null')
+      using errcode = 'MR003', hint = 'Channels are: ' || coalesce((
+        select string_agg(c.name, ', ' order by c.name) from millrace.alert_channels c), 'none')
+        || '.';
+  end if;
+  return v_channel;
+end
+$$;
+
+create or replace function millrace.test_channel(p_channel text) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel millrace.alert_channels := millrace.channel_named(p_channel);
+  v_now timestamptz := millrace.now();
+  v_id bigint;
+begin
+  if not v_channel.enabled then
+    raise exception 'channel % is switched off', p_channel
+      using errcode = 'MR004', hint = format(
+        'update millrace.alert_channels set enabled = true where name = %L.', p_channel);
+  end if;
+  -- Calls of the same minute are one message.
+  select m.id
+  into v_id
+  from millrace.alert_messages m
+  where m.channel_id = v_channel.id
+    and m.events #>> '{0,event}' = 'test'
+    and m.created_at > v_now - interval '1 minute'
+    and m.created_at <= v_now
+  order by m.id desc
+  limit 1;
+  if not found then
+    insert into millrace.alert_messages (channel_id, events, created_at)
+    values (v_channel.id, jsonb_build_array(jsonb_build_object(
+      'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), v_now)
+    returning id into v_id;
+  end if;
+  perform millrace.wake_alerts_send();
+  return v_id;
+end
+$$;
+
+create or replace function millrace.resend(p_channel text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel millrace.alert_channels := millrace.channel_named(p_channel);
+  v_count int;
+begin
+  update millrace.alert_messages m
+  set state = 'waiting', ended_at = null, first_tried_at = null,
+    wait = greatest(interval '1 minute', m.tried_at + m.wait - millrace.now())
+  where m.channel_id = v_channel.id
+    and m.state = 'dead';
+  get diagnostics v_count = row_count;
+  return v_count;
+end
+$$;
+
+-- Looks at what people set up to be told, and at what could not be told.
+create or replace function millrace.alert_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'alerts reach somebody', count(*) = 0,
+      coalesce(string_agg(f.detail, '; ' order by f.detail), coalesce((
+        select string_agg(c.name, ', ' order by c.name)
+        from millrace.alert_channels c
+        where c.enabled), 'no channel: nobody is told; see docs/alerts.md'))
+    from (
+      select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
+        'then select millrace.resend(%L)', c.name, count(*),
+        (array_agg(m.error order by m.id desc))[1], c.name) as detail
+      from millrace.alert_messages m
+      join millrace.alert_channels c on c.id = m.channel_id
+      where m.state = 'dead'
+      group by c.name
+      union all
+      select format('channel %s has a message that waits since %s: %s', c.name,
+        to_char(m.created_at, 'YYYY-MM-DD HH24:MI:SS'),
+        coalesce(m.error, 'look at the logs of function alerts-send'))
+      from millrace.alert_channels c
+      cross join lateral (
+        select o.created_at, o.error
+        from millrace.alert_messages o
+        where o.channel_id = c.id
+          and o.state = 'waiting'
+        order by o.id
+        limit 1
+      ) m
+      where c.enabled
+        and m.created_at <= millrace.now() - interval '5 minutes'
+      union all
+      select format('rule %s names channel %s, which there is not', r.name, n)
+      from millrace.alert_rules r
+      cross join unnest(r.channels) n
+      where not exists (select from millrace.alert_channels c where c.name = n)
+      union all
+      select format('rule %s looks at %s of %s, which there is not any more', r.name,
+        coalesce('stage ' || r.stage, 'all'), r.pipeline)
+      from millrace.alert_rules r
+      where r.enabled
+        and r.pipeline is not null
+        and not exists (select from millrace.rule_targets(r))
+    ) f;
+end
+$$;
+
+-- Removes alerts that were resolved before this time, with silences and messages that ended before
+-- it: at most 10,000 of each, and says how many alerts.
+create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pruned int;
+begin
+  delete from millrace.silences s where s.ends_at < p_before;
+  delete from millrace.alert_messages m
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked);
+  delete from millrace.rule_alerts a
+  where a.id in (
+    select o.id
+    from millrace.rule_alerts o
+    where o.resolved_at < p_before
+      and o.settled
+    limit 10000
+    for update skip locked);
+  get diagnostics v_pruned = row_count;
+  return v_pruned;
+end
+$$;
+
+-- The outbox: what people are told of alerts, and by which channels
+--
+-- Once a minute, after the rules have been judged, what is to be told is written down, for each
+-- channel as one message: what was raised, what was resolved, and reminders. While a channel cannot
+-- be reached its oldest message is tried again and again, and all that happens meanwhile goes into
+-- one more, which nobody has tried yet. So an outage of the receiver costs two messages.
+--
+-- The sweep wakes the function alerts-send, which takes messages, sends them and says what came of
+-- it. Taking one puts it off by a minute at least: should the function die, or its word be lost,
+-- the message is sent again, but never twice within a minute, and always under the same id.
+
+-- After how long what cannot be delivered is dead.
+create or replace function millrace.delivery_time() returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select interval '1 day'
+$$;
+
+-- Says how long a message waits after so many tries: a minute, then twice as long each time, up to
+-- an hour.
+create or replace function millrace.delivery_pause(p_tries int) returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
+$$;
+
+-- Says whether somebody has silenced an alert.
+create or replace function millrace.is_silenced(
+  p_alert millrace.rule_alerts, p_now timestamptz
+) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.silences s
+    where s.ends_at > p_now
+      and (s.rule is null or s.rule = p_alert.rule)
+      and (s.pipeline is null or s.pipeline = p_alert.pipeline)
+      and (s.stage is null or s.stage = p_alert.stage));
+end
+$$;
+
+-- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
+-- open, one that is over.
+create or replace function millrace.events_to_tell(p_now timestamptz)
+returns table (alert_id bigint, event text, channel_id int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select a.id, e.event, c.id
+    from millrace.rule_alerts a
+    left join millrace.alert_rules r on r.id = a.rule_id
+    cross join lateral (
+      select case
+        when a.resolved_at is not null then case when a.told_at is not null then 'resolved' end
+        when a.told_at is null then 'raised'
+        when a.acknowledged_at is null
+          and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
+      end
+    ) e(event)
+    join millrace.alert_channels c on c.enabled
+      and (r.channels is null or c.name = any (r.channels))
+    where not a.settled
+      and e.event is not null
+      and not millrace.is_silenced(a, p_now);
+end
+$$;
+
+-- Shows an alert as messages tell it. A reminder says how it stands now.
+create or replace function millrace.event_of(
+  p_alert millrace.rule_alerts, p_event text, p_now timestamptz
+) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_message text := p_alert.message;
+begin
+  if p_event = 'reminder' then
+    select millrace.rule_message(r, t, p_now)
+    into v_message
+    from millrace.alert_rules r
+    join millrace.rule_states t on t.rule_id = r.id
+    where r.id = p_alert.rule_id
+      and t.pipeline_id = p_alert.pipeline_id
+      and t.stage_id = p_alert.stage_id;
+  end if;
+  return jsonb_build_object(
+    'event', p_event,
+    'alert', p_alert.id,
+    'rule', p_alert.rule,
+    'kind', p_alert.kind,
+    'pipeline', p_alert.pipeline,
+    'stage', p_alert.stage,
+    'value', p_alert.value,
+    'above', p_alert.above,
+    'message', coalesce(v_message, p_alert.message),
+    'since', p_alert.since,
+    'raised_at', p_alert.raised_at,
+    'resolved_at', p_alert.resolved_at,
+    'playbook', coalesce(
+      (millrace.setting('playbooks_url') || '/' || substring(p_alert.playbook from '[^/]+$')),
+      p_alert.playbook));
+end
+$$;
+
+-- Adds events to the channel's message that nobody has tried yet, or writes a new one. It lists the
+-- first fifty and counts the rest.
+create or replace function millrace.add_events(
+  p_channel_id int, p_events jsonb, p_now timestamptz
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most int := 50;
+  v_id bigint;
+begin
+  -- One that is being taken this moment is passed over.
+  select m.id
+  into v_id
+  from millrace.alert_messages m
+  where m.channel_id = p_channel_id
+    and m.state = 'waiting'
+    and m.tries = 0
+    and m.events #>> '{0,event}' <> 'test'
+  order by m.id
+  limit 1
+  for update skip locked;
+  if not found then
+    insert into millrace.alert_messages (channel_id, events, created_at)
+    values (p_channel_id, '[]', p_now)
+    returning id into v_id;
+  end if;
+  update millrace.alert_messages m
+  set events = jsonb_path_query_array(
+      m.events || p_events, '$[0 to $last]', jsonb_build_object('last', v_most - 1)),
+    more = m.more + greatest(
+      jsonb_array_length(m.events) + jsonb_array_length(p_events) - v_most, 0)
+  where m.id = v_id;
+end
+$$;
+
+-- Writes down what is to be told now, and notes on each alert that it was.
+create or replace function millrace.write_messages(p_now timestamptz) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_told bigint[];
+  v_channel record;
+begin
+  -- What a clock that was set back has told in the future is told in the past.
+  update millrace.rule_alerts a
+  set told_at = least(a.told_at, p_now), reminded_at = least(a.reminded_at, p_now)
+  where not a.settled
+    and greatest(a.told_at, a.reminded_at) > p_now;
+  v_told := array(select distinct e.alert_id from millrace.events_to_tell(p_now) e);
+  for v_channel in
+    select e.channel_id as id, jsonb_agg(millrace.event_of(a, e.event, p_now)
+      order by array_position('{raised,resolved,reminder}', e.event), a.id) as events
+    from millrace.events_to_tell(p_now) e
+    join millrace.rule_alerts a on a.id = e.alert_id
+    group by e.channel_id
+    order by e.channel_id
+  loop
+    perform millrace.add_events(v_channel.id, v_channel.events, p_now);
+  end loop;
+  update millrace.rule_alerts a
+  set reminded_at = case when a.told_at is not null then p_now end,
+    told_at = coalesce(a.told_at, p_now)
+  where a.id = any (v_told)
+    and a.resolved_at is null;
+  -- One that came and went while nobody was to hear of it is settled without a word.
+  update millrace.rule_alerts a
+  set settled = true
+  where not a.settled
+    and a.resolved_at is not null;
+end
+$$;
+
+-- Messages that were tried in the future, before the clock was set back, wait from now on.
+create or replace function millrace.mend_clock() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  update millrace.alert_messages m
+  set tried_at = v_now, first_tried_at = least(m.first_tried_at, v_now)
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.state = 'waiting'
+      and o.tried_at > v_now
+    for update skip locked);
+end
+$$;
+
+-- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
+create or replace function millrace.due_messages() returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return array(
+    select m.id
+    from millrace.alert_channels c
+    cross join lateral (
+      select o.id, o.tried_at, o.wait
+      from millrace.alert_messages o
+      where o.channel_id = c.id
+        and o.state = 'waiting'
+      order by o.id
+      limit 1
+    ) m
+    where c.enabled
+      and (m.tried_at is null or m.tried_at + m.wait <= v_now)
+    order by m.id);
+end
+$$;
+
+-- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
+create or replace function millrace.wake_alerts_send() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(millrace.due_messages()) > 0 then
+    return millrace.post('alerts-send', '{}');
+  end if;
+  return false;
+end
+$$;
+
+-- Ends a message as dead, and reports it as a warning: an error would be a finding of the engine's,
+-- and so an alert about alerts.
+create or replace function millrace.bury_message(
+  p_message millrace.alert_messages, p_status int, p_error text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel text := (
+    select c.name from millrace.alert_channels c where c.id = p_message.channel_id);
+begin
+  update millrace.alert_messages m
+  set state = 'dead', ended_at = millrace.now(), status = p_status, error = p_error
+  where m.id = p_message.id;
+  perform millrace.report('warning', 'alert_not_delivered', format(
+    'Message %s could not be delivered by channel %s: %s', p_message.id, v_channel, p_error),
+    jsonb_build_object('channel', v_channel, 'message', p_message.id, 'tries', p_message.tries));
+end
+$$;
+
+-- Hands the messages whose turn it is to the function that sends, one a channel at most, with the
+-- channel's address out of Vault. Each is put off meanwhile. more: others may be due.
+create or replace function public.millrace_take_messages(p_limit int) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_message millrace.alert_messages;
+  v_taken bigint[] := '{}';
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  elsif p_limit is null or p_limit not between 1 and 100 then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send how many messages to take.';
+  end if;
+  for v_message in
+    select m.*
+    from millrace.alert_messages m
+    where m.id = any (millrace.due_messages())
+    order by m.id
+    limit p_limit
+    for update skip locked
+  loop
+    -- Under the lock: somebody may just have taken it.
+    continue when v_message.state <> 'waiting'
+      or v_message.tried_at + v_message.wait > v_now;
+    if v_message.first_tried_at + millrace.delivery_time() <= v_now then
+      perform millrace.bury_message(v_message, v_message.status,
+        coalesce(v_message.error, 'nobody said what became of it'));
+      continue;
+    end if;
+    update millrace.alert_messages m
+    set tries = m.tries + 1,
+      tried_at = v_now,
+      first_tried_at = coalesce(m.first_tried_at, v_now),
+      wait = millrace.delivery_pause(m.tries + 1)
+    where m.id = v_message.id;
+    v_taken := v_taken || v_message.id;
+  end loop;
+  return jsonb_build_object('messages', millrace.taken_messages(v_taken));
+end
+$$;
+
+-- Shows messages as the function that sends them reads them.
+create or replace function millrace.taken_messages(p_ids bigint[]) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'message', m.id,
+      'try', m.tries,
+      'webhook_id', m.webhook_id,
+      'created_at', m.created_at,
+      'channel', c.name,
+      'kind', c.kind,
+      'address', millrace.setting('channel_' || c.name || '_address'),
+      'secret', millrace.setting('channel_' || c.name || '_secret'),
+      'sender', c.sender,
+      'api_url', c.api_url,
+      'project', millrace.setting('project_url'),
+      'events', m.events,
+      'more', m.more) order by m.id), '[]')
+    from millrace.alert_messages m
+    join millrace.alert_channels c on c.id = m.channel_id
+    where m.id = any (p_ids));
+end
+$$;
+
+-- Notes of one message what came of a try. What was delivered stays so, whoever says otherwise; a
+-- failure counts for the last try alone.
+create or replace function millrace.note_delivery(p_said jsonb) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_message millrace.alert_messages;
+  v_status int := (p_said ->> 'status')::int;
+  v_error text := millrace.plain_text(coalesce(p_said ->> 'error', 'no reason given'), 500);
+  v_wait interval;
+begin
+  select m.*
+  into v_message
+  from millrace.alert_messages m
+  where m.id = (p_said ->> 'message')::bigint
+  for update;
+  if not found or v_message.state = 'delivered' then
+    return false;
+  elsif (p_said ->> 'ok')::boolean then
+    update millrace.alert_messages m
+    set state = 'delivered', ended_at = v_now, status = v_status, error = null
+    where m.id = v_message.id;
+    return true;
+  elsif v_message.state = 'dead' or v_message.tries <> (p_said ->> 'try')::int then
+    return false;
+  end if;
+  v_wait := greatest(millrace.delivery_pause(v_message.tries), least(
+    make_interval(secs => (p_said ->> 'retry_after_ms')::float8 / 1000), interval '6 hours'));
+  if coalesce((p_said ->> 'permanent')::boolean, false)
+    or v_message.first_tried_at + millrace.delivery_time() <= v_now + v_wait then
+    perform millrace.bury_message(v_message, v_status, v_error);
+    return true;
+  end if;
+  update millrace.alert_messages m
+  set tried_at = v_now, wait = v_wait, status = v_status, error = v_error
+  where m.id = v_message.id;
+  return true;
+end
+$$;
+
+create or replace function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_noted bigint;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  elsif jsonb_typeof(p_deliveries) is distinct from 'array' then
+    raise exception 'p_deliveries is %, but must be a list',
+      coalesce(jsonb_typeof(p_deliveries), 'null')
+      using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
+  end if;
+  select count(*) filter (where millrace.note_delivery(d.value))
+  into v_noted
+  from (
+    select l.value
+    from jsonb_array_elements(p_deliveries) l
+    order by (l.value ->> 'message')::bigint
+    offset 0
+  ) d;
+  return jsonb_build_object('noted', v_noted,
+    'more', cardinality(millrace.due_messages()) > 0);
+end
+$$;
+
+-- Rules: what is looked at each minute, and when an alert is raised and resolved.
+--
+--   above its bound ──for `hold`──▶ raised ──not above for `recover`──▶ resolved
+--          └── not above: nothing was
+--
+-- A rule without a pipeline counts for each pipeline that has no rule of the same name: a
+-- definition overrules a default by its name. What each rule's kind measures is in
+-- rule-values.sql, who hears of it in alert-outbox.sql.
+
+-- Says what is wrong with a rule; null where nothing is.
+create or replace function millrace.rule_fault(p_rule millrace.alert_rules) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when p_rule.kind in ('sla', 'late', 'engine') and p_rule.above is not null then
+      format('above is %s, but the kind %s knows its own bound: leave it out',
+        p_rule.above, p_rule.kind)
+    when p_rule.kind not in ('sla', 'late', 'engine') and p_rule.above is null then
+      format('above is missing: the kind %s needs a bound', p_rule.kind)
+    when p_rule.above < 0 or p_rule.above = 'NaN' then
+      format('above is %s, but must be 0 or more', p_rule.above)
+    when p_rule.kind = 'error_share' and p_rule.above >= 1 then
+      format('above is %s, but must be a share below 1, such as 0.1', p_rule.above)
+    when p_rule.kind = 'engine' and (p_rule.pipeline is not null or p_rule.stage is not null) then
+      'kind engine looks at the engine as a whole: leave pipeline and stage out'
+    when p_rule.kind = 'sla' and p_rule.stage is not null then
+      'kind sla looks at a pipeline end to end: leave stage out'
+    when p_rule.span not between interval '1 minute' and interval '7 days' then
+      format('span is %s, but must be from 1 minute to 7 days', p_rule.span)
+    when p_rule.hold not between interval '0' and interval '1 day' then
+      format('hold is %s, but must be from 0 to 1 day', p_rule.hold)
+    when p_rule.recover not between interval '0' and interval '1 day' then
+      format('recover is %s, but must be from 0 to 1 day', p_rule.recover)
+    when p_rule.least < 1 then format('least is %s, but must be 1 or more', p_rule.least)
+    when p_rule.remind not between interval '5 minutes' and interval '7 days' then
+      format('remind is %s, but must be from 5 minutes to 7 days, or null', p_rule.remind)
+  end;
+end
+$$;
+
+-- Refuses a rule that could never be judged, with MR002, and one for what there is not, with MR003.
+create or replace function millrace.check_rule() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := millrace.rule_fault(new);
+begin
+  if v_fault is not null then
+    raise exception 'rule %: %', new.name, v_fault
+      using errcode = 'MR002', hint = 'See docs/alerts.md. The rules stay as they were.';
+  elsif new.pipeline is null and new.stage is not null and new.stage <> '*' then
+    raise exception 'rule %: stage is %, but no pipeline is named', new.name, new.stage
+      using errcode = 'MR002', hint = 'Name the pipeline that has the stage, or use ''*''.';
+  elsif new.pipeline is not null and new.stage is not null and new.stage <> '*' then
+    perform millrace.stage_named(new.pipeline, new.stage);
+  elsif new.pipeline is not null and not exists (
+      select from millrace.pipelines p where p.name = new.pipeline) then
+    raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return new;
+end
+$$;
+
+-- Makes of one rule of a definition the row that it becomes. What it leaves out has the defaults of
+-- its kind.
+create or replace function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb)
+returns millrace.alert_rules
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rule millrace.alert_rules;
+  v_given jsonb := p_given - array[
+    'span_seconds', 'for_seconds', 'recover_seconds', 'remind_seconds'];
+begin
+  v_rule := jsonb_populate_record(null::millrace.alert_rules, v_given);
+  v_rule.name := p_name;
+  v_rule.pipeline := p_pipeline;
+  v_rule.source := 'definition';
+  v_rule.enabled := coalesce(v_rule.enabled, true);
+  v_rule.least := coalesce(v_rule.least, 1);
+  v_rule.span := make_interval(secs => coalesce((p_given ->> 'span_seconds')::int,
+    case when v_rule.kind in ('dead', 'spend') then 3600 else 600 end));
+  v_rule.hold := make_interval(secs => coalesce((p_given ->> 'for_seconds')::int, 0));
+  v_rule.recover := make_interval(secs => coalesce((p_given ->> 'recover_seconds')::int, 300));
+  v_rule.remind := make_interval(secs => coalesce((p_given ->> 'remind_seconds')::int, 14400));
+  return v_rule;
+end
+$$;
+
+-- Raises MR001 unless the rules of a definition can be judged, each at a stage that there is.
+create or replace function millrace.check_alerts(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+  v_given jsonb;
+  v_stage text;
+  v_fault text;
+  v_names text[] := array(
+    select s ->> 'name' from jsonb_array_elements(p_definition -> 'stages') s);
+begin
+  for v_name, v_given in
+    select a.key, a.value from jsonb_each(p_definition -> 'alerts') a order by a.key
+  loop
+    v_stage := v_given ->> 'stage';
+    v_fault := case
+      when v_name !~ '^[a-z][a-z0-9_]{0,40}$' then
+        'is no lower-case name of letters, digits and _'
+      when v_given ->> 'kind' = 'engine' then
+        'kind engine belongs to no pipeline: insert it into millrace.alert_rules'
+      when v_stage <> '*' and v_stage <> all (v_names) then
+        format('stage is %s, which is no stage of this pipeline', v_stage)
+      else millrace.rule_fault(millrace.rule_of(p_definition ->> 'pipeline', v_name, v_given))
+    end;
+    if v_fault is not null then
+      raise exception 'alerts.%: %', v_name, v_fault
+        using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(v_names, ', ') || '.';
+    end if;
+  end loop;
+end
+$$;
+
+-- define() writes the rules of a definition, and takes back those that it no longer has.
+create or replace function millrace.save_alerts(p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text := p_definition ->> 'pipeline';
+begin
+  delete from millrace.alert_rules r
+  where r.pipeline = v_pipeline
+    and r.source = 'definition'
+    and not coalesce(p_definition -> 'alerts' ? r.name, false);
+  insert into millrace.alert_rules (name, kind, pipeline, stage, above, span, hold, recover, least,
+    remind, channels, playbook, enabled, source)
+  select r.name, r.kind, r.pipeline, r.stage, r.above, r.span, r.hold, r.recover, r.least,
+    r.remind, r.channels, r.playbook, r.enabled, r.source
+  from jsonb_each(p_definition -> 'alerts') a
+  cross join lateral millrace.rule_of(v_pipeline, a.key, a.value) r
+  on conflict (pipeline, name) do update set (
+    kind, stage, above, span, hold, recover, least, remind, channels, playbook, enabled, source
+  ) = (
+    excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
+    excluded.least, excluded.remind, excluded.channels, excluded.playbook, excluded.enabled,
+    excluded.source);
+end
+$$;
+
+-- Lists where a rule looks: each pipeline that it counts for, as a whole (stage_id 0), or its
+-- stages.
+create or replace function millrace.rule_targets(p_rule millrace.alert_rules)
+returns table (pipeline_id int, pipeline text, stage_id int, stage text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select p.id, p.name, coalesce(s.id, 0), s.name
+    from millrace.pipelines p
+    left join millrace.stages s on s.pipeline_id = p.id
+      and p_rule.stage is not null
+      and (p_rule.stage = '*' or p_rule.stage = s.name)
+    where (p_rule.pipeline is null or p_rule.pipeline = p.name)
+      and (p_rule.stage is null or s.id is not null)
+      and (p_rule.pipeline is not null or not exists (
+        select
+        from millrace.alert_rules o
+        where o.pipeline = p.name
+          and o.name = p_rule.name));
+end
+$$;
+
+-- Notes where a rule is above its bound now, since when, and where it no longer is.
+create or replace function millrace.note_values(p_rule millrace.alert_rules, p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with over as materialized (
+    select v.pipeline_id, v.stage_id, v.value, v.above, v.detail
+    from millrace.rule_values(p_rule, p_now) v
+    where v.value > v.above
+  ), kept as (
+    insert into millrace.rule_states as t (
+      rule_id, pipeline_id, stage_id, over_since, value, above, detail)
+    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    from over o
+    on conflict on constraint rule_states_pkey do update set
+      -- A clock that was set back must not make it wait.
+      over_since = least(t.over_since, p_now),
+      under_since = null,
+      value = excluded.value,
+      above = excluded.above,
+      detail = excluded.detail
+  )
+  update millrace.rule_states t
+  set under_since = least(coalesce(t.under_since, p_now), p_now)
+  where t.rule_id = p_rule.id
+    and not exists (
+      select
+      from over o
+      where o.pipeline_id = t.pipeline_id
+        and o.stage_id = t.stage_id);
+end
+$$;
+
+-- Judges a rule: raises alerts where it has been above its bound for long enough, and resolves
+-- those where it has not been for long enough.
+create or replace function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note_values(p_rule, p_now);
+  insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
+    value, above, message, playbook, since, raised_at)
+  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name,
+    t.value, t.above, millrace.rule_message(p_rule, t, p_now),
+    coalesce(p_rule.playbook, millrace.playbook_of(p_rule.kind)), t.over_since, p_now
+  from millrace.rule_states t
+  left join millrace.pipelines p on p.id = t.pipeline_id
+  left join millrace.stages s on s.id = t.stage_id
+  where t.rule_id = p_rule.id
+    and t.under_since is null
+    and t.over_since + p_rule.hold <= p_now
+  order by p.name, s.id
+  on conflict do nothing;
+  with over as (
+    delete from millrace.rule_states t
+    where t.rule_id = p_rule.id
+      and t.under_since is not null
+      and (t.under_since + p_rule.recover <= p_now or not exists (
+        select
+        from millrace.rule_alerts a
+        where a.rule_id = t.rule_id
+          and a.pipeline_id = t.pipeline_id
+          and a.stage_id = t.stage_id
+          and a.resolved_at is null))
+    returning t.pipeline_id, t.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = p_now
+  from over o
+  where a.rule_id = p_rule.id
+    and a.pipeline_id = o.pipeline_id
+    and a.stage_id = o.stage_id
+    and a.resolved_at is null;
+end
+$$;
+
+-- Resolves alerts whose rule is gone or switched off, or no longer looks there.
+create or replace function millrace.resolve_unwatched(p_now timestamptz) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with gone as (
+    select a.id, a.rule_id, a.pipeline_id, a.stage_id
+    from millrace.rule_alerts a
+    where a.resolved_at is null
+      and not exists (
+        select
+        from millrace.alert_rules r
+        where r.id = a.rule_id
+          and r.enabled
+          and (r.kind = 'engine' or exists (
+            select
+            from millrace.rule_targets(r) t
+            where t.pipeline_id = a.pipeline_id
+              and t.stage_id = a.stage_id)))
+  ), forgotten as (
+    delete from millrace.rule_states t
+    using gone g
+    where t.rule_id = g.rule_id
+      and t.pipeline_id = g.pipeline_id
+      and t.stage_id = g.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = p_now
+  from gone g
+  where a.id = g.id;
+end
+$$;
+
+-- Judges all rules, once in a minute, and writes what is to be told. A rule that cannot be judged
+-- is reported, and ends neither the others nor the sweep.
+create or replace function millrace.judge_rules() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
+  v_rule millrace.alert_rules;
+begin
+  -- Whatever the minute was, so that a clock which was set back stops nothing.
+  update millrace.settings s
+  set value = v_minute
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'rules_judged_at'
+      and o.value <> v_minute
+    for update skip locked);
+  if not found then
+    return false;
+  end if;
+  for v_rule in select r.* from millrace.alert_rules r where r.enabled order by r.id loop
+    begin
+      perform millrace.judge_rule(v_rule, v_now);
+    exception when others then
+      if not millrace.report_caught(sqlstate, null, 'rule_failed', format(
+          'Rule %s of %s cannot be judged: %s',
+          v_rule.name, coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  perform millrace.resolve_unwatched(v_now);
+  perform millrace.write_messages(v_now);
+  return true;
+end
+$$;
+
+-- Judges the rules when a minute has begun, and wakes the function that sends where something is
+-- due. As in sweep_pipeline(), no part of the sweep may end the others.
+create or replace function millrace.sweep_rules() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.judge_rules();
+  perform millrace.mend_clock();
+  perform millrace.wake_alerts_send();
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of alert rules failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
 -- Alerts: a stage that takes longer than it should
 --
 -- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits
@@ -10064,6 +11272,7 @@ begin
     limit 10000
     for update skip locked);
   get diagnostics v_pruned = row_count;
+  v_pruned := greatest(v_pruned, millrace.prune_rule_alerts(p_before));
   return v_pruned;
 end
 $$;
@@ -16691,6 +17900,306 @@ begin
 end
 $$;
 
+-- What rules measure: for each kind one function, which returns a row for each place where the rule
+-- looks and where there is something to say. value is compared with above; detail is what else
+-- the message tells.
+
+-- Says what happened at a stage, or in a pipeline as a whole (p_stage_id is 0), in a stretch of
+-- time: how many ended, how many of them failed, how many runs died, p95 of the time that it took
+-- in seconds, US dollars, and the commonest error. Rules read figures here alone.
+create or replace function millrace.rule_figures(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz,
+  out n bigint, out failed bigint, out dead bigint, out p95_seconds numeric, out cost_usd numeric,
+  out commonest text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select count(*), count(*) filter (where a.state = 'failed'),
+    percentile_disc(0.95) within group (
+      order by extract(epoch from a.finished_at - a.created_at)),
+    sum(case when jsonb_typeof(a.usage -> 'cost_usd') = 'number'
+      then (a.usage ->> 'cost_usd')::numeric end),
+    mode() within group (order by a.error ->> 'code')
+  into n, failed, p95_seconds, cost_usd, commonest
+  from millrace.stages s
+  join millrace.attempts a on a.stage_id = s.id
+  where s.pipeline_id = p_pipeline_id
+    and (p_stage_id = 0 or s.id = p_stage_id)
+    and a.state in ('completed', 'failed')
+    and a.finished_at > p_from
+    and a.finished_at <= p_to;
+  select count(*)
+  into dead
+  from millrace.runs r
+  where r.pipeline_id = p_pipeline_id
+    and r.status = 'failed'
+    and r.finished_at > p_from
+    and r.finished_at <= p_to;
+end
+$$;
+
+-- Measures what figures tell: p95, error_share, dead and spend.
+create or replace function millrace.figure_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id,
+      case p_rule.kind
+        when 'p95' then f.p95_seconds
+        when 'error_share' then f.failed / nullif(f.n, 0)::numeric
+        when 'dead' then f.dead
+        when 'spend' then f.cost_usd
+      end,
+      p_rule.above, millrace.plain_text(f.commonest, 60)
+    from millrace.rule_targets(p_rule) t
+    cross join lateral millrace.rule_figures(
+      t.pipeline_id, t.stage_id, p_now - p_rule.span, p_now) f
+    where p_rule.kind in ('dead', 'spend') or f.n >= p_rule.least;
+end
+$$;
+
+-- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
+create or replace function millrace.queue_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_rule.kind = 'backlog' then
+    return query
+      select t.pipeline_id, t.stage_id, sum(q.ready), p_rule.above, null
+      from millrace.rule_targets(p_rule) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select count(*) as ready
+        from (
+          select
+          from millrace.attempts a
+          where a.stage_id = s.id
+            and a.queue_at <= p_now
+            and a.state = 'queued'
+          limit greatest(10001, p_rule.above::bigint + 1)
+        ) c
+      ) q
+      group by t.pipeline_id, t.stage_id;
+  else
+    return query
+      select t.pipeline_id, t.stage_id, extract(epoch from p_now - min(q.queue_at)), p_rule.above,
+        null
+      from millrace.rule_targets(p_rule) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select a.queue_at
+        from millrace.attempts a
+        where a.stage_id = s.id
+          and a.queue_at <= p_now
+          and a.state = 'queued'
+        order by a.queue_at
+        limit 1
+      ) q
+      group by t.pipeline_id, t.stage_id;
+  end if;
+end
+$$;
+
+-- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
+-- row each: up to 10,001.
+create or replace function millrace.late_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+    from millrace.rule_targets(p_rule) t
+    join (
+      select o.stage_id, s.pipeline_id
+      from millrace.alerts o
+      join millrace.stages s on s.id = o.stage_id
+      where o.resolved_at is null
+      limit 10001
+    ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Compares pipelines with the bounds of their own, end to end.
+create or replace function millrace.sla_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return;
+end
+$$;
+
+-- Looks at the engine: what keeps it going by itself, and what it has reported. What alerts
+-- themselves have reported does not count, or they would alert about themselves.
+create or replace function millrace.engine_values() returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 0, 0, count(*)::numeric, 0::numeric,
+      millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
+    from (
+      select w.what from millrace.setting_findings() w where not w.ok
+      union all
+      select w.what
+      from millrace.doorbell_findings() w
+      -- The sweep that asks is the one that runs.
+      where not w.ok and w.what <> 'the sweep has run in the last minute'
+      union all
+      select w.what from millrace.ready_work_finding() w where not w.ok
+      union all
+      select w.what
+      from millrace.pipeline_findings() w
+      where not w.ok and w.what <> 'nothing is paused'
+      union all
+      select distinct l.message
+      from millrace.log l
+      where l.level = 'error'
+        and l.at > millrace.now() - interval '10 minutes'
+    ) f
+    having count(*) > 0;
+end
+$$;
+
+-- Measures a rule everywhere where it looks.
+create or replace function millrace.rule_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_rule.kind = 'engine' then
+    return query select * from millrace.engine_values();
+  elsif p_rule.kind = 'sla' then
+    return query select * from millrace.sla_values(p_rule, p_now);
+  elsif p_rule.kind = 'late' then
+    return query select * from millrace.late_values(p_rule, p_now);
+  elsif p_rule.kind in ('backlog', 'oldest_ready') then
+    return query select * from millrace.queue_values(p_rule, p_now);
+  else
+    return query select * from millrace.figure_values(p_rule, p_now);
+  end if;
+end
+$$;
+
+-- Writes a text in one line, of at most so many characters: no control character, and none that
+-- turns the direction of writing, since it goes into subjects of e-mails and into chats.
+create or replace function millrace.plain_text(p_text text, p_most int) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := trim(regexp_replace(left(p_text, p_most * 4),
+    '[\u0001-\u0020\u007f-\u00a0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
+begin
+  return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
+end
+$$;
+
+-- Writes a count with its thousands, one over 10,000 as 10,000+.
+create or replace function millrace.count_in_words(p_count numeric) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case when p_count > 10000 then '10,000+' else trim(to_char(p_count, 'FM999,999')) end;
+end
+$$;
+
+-- Says in one sentence what is wrong, where, and since when.
+create or replace function millrace.rule_message(
+  p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_place text := (
+    select concat(s.name || ' of ', p.name)
+    from millrace.pipelines p
+    left join millrace.stages s on s.id = p_state.stage_id
+    where p.id = p_state.pipeline_id);
+  v_value interval := make_interval(secs => p_state.value::float8);
+  v_above interval := make_interval(secs => p_state.above::float8);
+  v_count text := millrace.count_in_words(p_state.value);
+  v_span text := millrace.in_words(p_rule.span);
+  v_held interval := p_now - p_state.over_since;
+begin
+  return case p_rule.kind
+    when 'sla' then format('%s of %s end to end is %s, above its bound of %s',
+      p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'p95' then format('p95 of %s%s is %s, above %s',
+      v_place, case when p_state.stage_id = 0 then ' end to end' end,
+      millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'error_share' then format('%s %% of what ended at %s in the last %s failed%s, above %s %%',
+      round(p_state.value * 100), v_place, v_span, ', most often as ' || p_state.detail,
+      trim_scale(p_state.above * 100))
+    when 'backlog' then format('%s runs are ready at %s, above %s',
+      v_count, v_place, to_char(p_state.above, 'FM999,999,999'))
+    when 'oldest_ready' then format('work at %s waits for %s, above %s',
+      v_place, millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'dead' then format('%s runs of %s failed in the last %s%s, above %s',
+      v_count, v_place, v_span, ', most often as ' || p_state.detail,
+      trim_scale(p_state.above))
+    when 'spend' then format('%s spent %s US dollars in the last %s, above %s',
+      v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
+    when 'late' then format('%s %s late at %s',
+      v_count, case when p_state.value = 1 then 'run is' else 'runs are' end, v_place)
+    else 'the engine is not well: ' || p_state.detail
+  end || case when v_held >= interval '1 minute'
+    then ', for ' || millrace.in_words(v_held) else '' end;
+end
+$$;
+
+-- Names the page that says what to do, by the kind of a rule.
+create or replace function millrace.playbook_of(p_kind text) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return 'docs/playbooks/' || case p_kind
+    when 'sla' then 'stuck'
+    when 'p95' then 'stuck'
+    when 'late' then 'stuck'
+    when 'oldest_ready' then 'stuck'
+    when 'backlog' then 'throttle'
+    when 'error_share' then 'reprocess'
+    when 'dead' then 'permanent-failures'
+    when 'spend' then 'budget'
+    else 'engine'
+  end || '.md';
+end
+$$;
+
 -- Concurrency groups: how the queue of a stage is sorted.
 --
 -- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
@@ -20243,6 +21752,17 @@ group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
 order by t.run_id, s.id, t.execution
 $view$);
 
+select pg_temp.put_view('millrace.deliveries', true, $view$
+create or replace view millrace.deliveries as
+select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
+  case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
+  jsonb_array_length(m.events) + m.more as events,
+  m.events #>> '{0,message}' as first_message, m.created_at, m.ended_at
+from millrace.alert_messages m
+join millrace.alert_channels c on c.id = m.channel_id
+order by m.id desc
+$view$);
+
 select pg_temp.put_view('millrace.cut_over_report', false, $view$
 create or replace view millrace.cut_over_report as
 with run as materialized (
@@ -20381,6 +21901,10 @@ cross join lateral (
     and not t.enabled) s
 order by p.name, s.position
 $view$);
+
+create or replace trigger alert_rules_are_checked
+before insert or update on millrace.alert_rules
+for each row execute function millrace.check_rule();
 
 comment on function millrace.stage_columns_ddl(text, text) is
   'The statement that adds a stage''s seven columns to a table.';
@@ -20611,6 +22135,43 @@ revoke all on function public.millrace_turns(uuid, bigint, uuid)
   from public, anon, authenticated;
 
 grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
+
+comment on function millrace.silence(interval, text, text, text, text) is
+  'Tells nobody of the alerts of a pipeline, a stage, a rule or all for so long, and keeps why. '
+  'What is still open then is told. Returns the number of the silence.';
+
+comment on function millrace.unsilence(bigint) is
+  'Ends a silence; what is still open is told within a minute.';
+
+comment on function millrace.acknowledge(bigint, text) is
+  'Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.';
+
+comment on function millrace.test_channel(text) is
+  'Sends a test by a channel at once, and returns the number of the message: see '
+  'millrace.deliveries for what came of it.';
+
+comment on function millrace.resend(text) is
+  'Sends again what a channel could not deliver, from a minute after its last try on, and returns '
+  'how many messages that are.';
+
+comment on function public.millrace_take_messages(int) is
+  'Hands messages about alerts to the function that sends them.';
+
+revoke all on function public.millrace_take_messages(int) from public, anon, authenticated;
+
+grant execute on function public.millrace_take_messages(int) to service_role;
+
+comment on function public.millrace_note_deliveries(jsonb) is
+  'Notes which messages about alerts were delivered, and why others were not. more: others are '
+  'due.';
+
+revoke all on function public.millrace_note_deliveries(jsonb) from public, anon, authenticated;
+
+grant execute on function public.millrace_note_deliveries(jsonb) to service_role;
+
+comment on view millrace.deliveries is
+  'Messages about alerts, the newest first: by which channel, how often they were tried, and what '
+  'came of it.';
 
 comment on function public.millrace_decide(bigint, jsonb) is
   'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes '
@@ -20921,7 +22482,26 @@ begin
       'public.millrace_checkpoint(uuid, int8, uuid, jsonb)',
       'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
       'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
-      'millrace.follow_bounds()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
+      'millrace.follow_bounds()', 'millrace.silence(interval, text, text, text, text)',
+      'millrace.unsilence(int8)', 'millrace.acknowledge(int8, text)',
+      'millrace.channel_named(text)', 'millrace.test_channel(text)', 'millrace.resend(text)',
+      'millrace.alert_findings()', 'millrace.prune_rule_alerts(timestamptz)',
+      'millrace.delivery_time()', 'millrace.delivery_pause(int4)',
+      'millrace.is_silenced(millrace.rule_alerts, timestamptz)',
+      'millrace.events_to_tell(timestamptz)',
+      'millrace.event_of(millrace.rule_alerts, text, timestamptz)',
+      'millrace.add_events(int4, jsonb, timestamptz)', 'millrace.write_messages(timestamptz)',
+      'millrace.mend_clock()', 'millrace.due_messages()', 'millrace.wake_alerts_send()',
+      'millrace.bury_message(millrace.alert_messages, int4, text)',
+      'public.millrace_take_messages(int4)', 'millrace.taken_messages(int8[])',
+      'millrace.note_delivery(jsonb)', 'public.millrace_note_deliveries(jsonb)',
+      'millrace.rule_fault(millrace.alert_rules)', 'millrace.check_rule()',
+      'millrace.rule_of(text, text, jsonb)', 'millrace.check_alerts(jsonb)',
+      'millrace.save_alerts(jsonb)', 'millrace.rule_targets(millrace.alert_rules)',
+      'millrace.note_values(millrace.alert_rules, timestamptz)',
+      'millrace.judge_rule(millrace.alert_rules, timestamptz)',
+      'millrace.resolve_unwatched(timestamptz)', 'millrace.judge_rules()',
+      'millrace.sweep_rules()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
       'millrace.late_runs(int4)', 'millrace.raise_alerts(int4)',
       'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
@@ -21060,7 +22640,16 @@ begin
       'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
       'millrace.reset_children(int8, text)', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])', 'millrace.group_key(text, text)',
+      'millrace.retry_child_runs(int4, int8[])',
+      'millrace.rule_figures(int4, int4, timestamptz, timestamptz)',
+      'millrace.figure_values(millrace.alert_rules, timestamptz)',
+      'millrace.queue_values(millrace.alert_rules, timestamptz)',
+      'millrace.late_values(millrace.alert_rules, timestamptz)',
+      'millrace.sla_values(millrace.alert_rules, timestamptz)', 'millrace.engine_values()',
+      'millrace.rule_values(millrace.alert_rules, timestamptz)',
+      'millrace.plain_text(text, int4)', 'millrace.count_in_words(numeric)',
+      'millrace.rule_message(millrace.alert_rules, millrace.rule_states, timestamptz)',
+      'millrace.playbook_of(text)', 'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',

@@ -168,6 +168,43 @@ as $$
    "minProperties":2,
    "maxProperties":3
   },
+  "alerts":{
+   "type":"object",
+   "additionalProperties":{
+    "type":"object",
+    "properties":{
+     "kind":{
+      "type":"string",
+      "enum":["sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
+      "wanted":"sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "remedy":"sla and late know their own bounds, the others need above."
+     },
+     "stage":{
+      "type":"string",
+      "pattern":"^(\\*|[a-z][a-z0-9_]{0,40})$",
+      "wanted":"the name of a stage, or *",
+      "remedy":"Leave it out for the pipeline."
+     },
+     "above":{"type":"number","minimum":0,"maximum":1000000000},
+     "span_seconds":{"type":"integer","minimum":60,"maximum":604800},
+     "for_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "recover_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "least":{"type":"integer","minimum":1,"maximum":1000000},
+     "remind_seconds":{"type":"integer","minimum":300,"maximum":604800},
+     "channels":{
+      "minItems":1,
+      "type":"array",
+      "items":{"$ref":"#/$defs/pipeline"},
+      "wanted":"a list of names of channels"
+     },
+     "playbook":{"type":"string","minLength":1,"wanted":"the address of a page"},
+     "enabled":{"type":"boolean","wanted":"true or false"}
+    },
+    "required":["kind"],
+    "additionalProperties":false,
+    "wanted":"an object with a kind"
+   }
+  },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
    "type":"array",

@@ -222,6 +222,7 @@ begin
       coalesce(string_agg(distinct i.rule, '; '), 'none')
     from millrace.check_invariants() i;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query
     select 'no errors in the last hour', count(*) = 0,
       coalesce(string_agg(distinct l.message, '; '), 'none')

@@ -126,6 +126,7 @@ begin
   cross join lateral millrace.sweep_pipeline(p.id) s;
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   perform millrace.schedule_polls();

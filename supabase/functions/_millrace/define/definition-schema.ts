@@ -463,11 +463,46 @@ const quota = sized(
   'Name what is bounded and by which column, and nothing else; or leave it out.',
 );
 
+/** What is judged each minute, of the pipeline or of its stages; whoever is to hear of it is named in the database. */
+const alertRule = z
+  .strictObject({
+    kind: oneOf(
+      ['sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late'],
+      'sla and late know their own bounds, the others need above.',
+    ),
+    /** A stage, or * for each of them; left out, the pipeline as a whole, end to end. */
+    stage: text(
+      /^(\*|[a-z][a-z0-9_]{0,40})$/,
+      'the name of a stage, or *',
+      'Leave it out for the pipeline.',
+    ).optional(),
+    /** Seconds for p95 and oldest_ready, a share for error_share, runs for backlog and dead, US dollars for spend. */
+    above: number(0, 1_000_000_000).optional(),
+    /** How far back it looks: ten minutes unless it says otherwise, an hour for dead and spend. */
+    spanSeconds: whole(60, week).optional(),
+    /** How long it must be above before an alert is raised. */
+    forSeconds: whole(0, 86_400).optional(),
+    /** How long it must be no longer above before the alert is resolved. */
+    recoverSeconds: whole(0, 86_400).optional(),
+    /** How many must have ended at least for p95 and error_share to say anything. */
+    least: whole(1, 1_000_000).optional(),
+    /** How often an open alert is told again. */
+    remindSeconds: whole(300, week).optional(),
+    /** The names of the channels that hear of it; left out, all do. */
+    channels: z.array(name).min(1).meta(says('a list of names of channels')).optional(),
+    /** The page that says what to do. */
+    playbook: filled('the address of a page').optional(),
+    enabled: flag.optional(),
+  })
+  .meta(says('an object with a kind'));
+
 export const pipelineSchema = z.strictObject({
   name,
   entity,
   replaces: replaces.optional(),
   quota: quota.optional(),
+  /** By their names; one that is called like a default rule takes its place. */
+  alerts: z.record(name, alertRule).optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
