@@ -148,8 +148,7 @@ declare
   v_count int;
 begin
   update millrace.alert_messages m
-  set state = 'waiting', ended_at = null, first_tried_at = null,
-    wait = greatest(interval '1 minute', m.tried_at + m.wait - millrace.now())
+  set state = 'waiting', ended_at = null, first_tried_at = null, wait = interval '1 minute'
   where m.channel_id = v_channel.id
     and m.state = 'dead';
   get diagnostics v_count = row_count;

@@ -367,8 +367,8 @@ begin
   elsif v_message.state = 'dead' or v_message.tries <> (p_said ->> 'try')::int then
     return false;
   end if;
-  v_wait := greatest(millrace.delivery_pause(v_message.tries), least(
-    make_interval(secs => (p_said ->> 'retry_after_ms')::float8 / 1000), interval '6 hours'));
+  v_wait := greatest(millrace.delivery_pause(v_message.tries), make_interval(
+    secs => least(coalesce((p_said ->> 'retry_after_ms')::float8, 0) / 1000, 21600)));
   if coalesce((p_said ->> 'permanent')::boolean, false)
     or v_message.first_tried_at + millrace.delivery_time() <= v_now + v_wait then
     perform millrace.bury_message(v_message, v_status, v_error);
