@@ -198,6 +198,10 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.summed_faults() f
 $$;
 comment on function millrace.check_invariants() is
   'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '

@@ -112,10 +112,12 @@ create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = 'completed', finished_at = millrace.now()
+    set status = 'completed', finished_at = v_now
     from millrace.version_stages vs
     where r.id = any (p_run_ids)
       -- "is true" keeps the planner from walking the index of live runs.
@@ -134,7 +136,13 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'completed', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -202,9 +210,9 @@ begin
 end
 $$;
 
--- Writes the attempts of complete() and returns what is to be shown of them. p_names are the stages
--- that every run readied; null where p_ready says which run readied which. p_uniform: only what is
--- still started under its token.
+-- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
+-- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
+-- only what is still started under its token.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -214,6 +222,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changes millrace.change[];
+  v_run_ms real[];
+  v_wait_ms real[];
+  v_usages jsonb[];
 begin
   with done as (
     update millrace.attempts a
@@ -227,7 +238,8 @@ begin
     where a.id = i.attempt_id
       and a.state = i.was
       and (not p_uniform or a.state = 'started' and a.token = i.token)
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
+      a.created_at, i.usage
   )
   select array_agg(row(
     d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, p_now,
@@ -235,9 +247,20 @@ begin
       select array_agg(s.name)
       from unnest(p_ready) r
       join millrace.stages s on s.id = r.stage_id
-      where r.run_id = d.run_id)))::millrace.change)
-  into v_changes
+      where r.run_id = d.run_id)))::millrace.change),
+    array_agg(date_part('epoch', p_now - d.started_at) * 1000),
+    array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
+      filter (where d.retry_count = 0),
+    array_agg(d.usage) filter (where d.usage is not null)
+  into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
+    cost_usd, input_tokens, output_tokens)
+  select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
+    millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
+    millrace.sum_usage(v_usages, 'output_tokens')
+  from millrace.stages s
+  where s.id = p_items[1].stage_id and v_changes is not null;
   return v_changes;
 end
 $$;

@@ -95,6 +95,19 @@ begin
     from failed f
     where f.due is not null
     order by f.run_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
+      cost_usd, input_tokens, output_tokens)
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+      array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
+      array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
+      millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
+      millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
+      millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id, f.due is null
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
@@ -159,12 +172,19 @@ returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now()
+    set status = p_status, finished_at = v_now
     where r.id = any (p_run_ids)
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'),

@@ -83,9 +83,19 @@ create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_finished int[];
 begin
   perform millrace.keep_costs(p_run_ids);
-  delete from millrace.attempts a where a.run_id = any (p_run_ids);
+  with gone as (
+    delete from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+    returning a.stage_id, a.state
+  )
+  select array_agg(g.stage_id) into v_finished
+  from gone g
+  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+  perform millrace.note_pulses('removed', v_finished);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);

@@ -10,28 +10,34 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ways int[];
+  v_copied int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
   v_ways := millrace.ways_of((
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-    created_at, started_at, finished_at, output)
-  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-    d.created_at, d.started_at, d.finished_at, d.output
-  from millrace.runs r
-  cross join lateral (
-    select o.id
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = any (v_ways)
-      and o.id < r.id
-    order by o.id desc
-    limit 1) o
-  join millrace.done_attempts d
-    on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
-  where r.id = any (p_run_ids);
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = any (v_ways)
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
+    where r.id = any (p_run_ids)
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
 end
 $$;
 

@@ -232,6 +232,11 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
   order by r.id;
+  perform millrace.note_pulses('skipped', array(
+    select p_stage_id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)));
   if not p_why ? 'on_demand' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
@@ -318,6 +323,7 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;

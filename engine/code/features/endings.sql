@@ -163,7 +163,13 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'ended', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -206,9 +212,9 @@ begin
     order by r.id, vs.position
     returning stage_id
   )
-  select array_agg(s.stage_id order by s.stage_id) into v_stages
-  from (select distinct k.stage_id from skipped k) s;
-  return coalesce(v_stages, '{}');
+  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
+  perform millrace.note_pulses('skipped', v_stages);
+  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 

@@ -476,6 +476,7 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
+  v_skipped int[];
 begin
   v_runs := array(
     select r.id
@@ -490,22 +491,25 @@ begin
     set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
+      and a.stage_id = p_stage_id and a.state = 'waiting'
+    returning a.id, a.stage_id
+  ), rest as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, d, coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = d), 0) + 1,
+      'skipped', v_now, v_now, v_error
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral unnest(vs.dependents) d
+    where r.id = any (v_runs)
+    order by r.id
+    returning null::bigint as id, stage_id
   )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
+  select array_remove(array_agg(s.id), null), array_agg(s.stage_id) into v_asked, v_skipped
+  from (table closed union all table rest) s;
+  perform millrace.note_pulses('skipped', v_skipped);
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink

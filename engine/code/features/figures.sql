@@ -1,0 +1,236 @@
+-- Figures: how many, how long, how dear
+--
+-- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
+-- attempts as after ten thousand. It is up to one sweep late: pulses are not read.
+
+-- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
+-- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
+-- the last bucket is told by its lower bound.
+create or replace function millrace.bucket_quantile(p_counts bigint[], p_share float8)
+returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
+  v_below float8 := 0;
+begin
+  if coalesce(v_wanted, 0) = 0 then
+    return null;
+  end if;
+  for v_i in 1 .. 16 loop
+    if v_below + p_counts[v_i] >= v_wanted and p_counts[v_i] > 0 then
+      return case v_i
+        when 1 then v_bounds[1] * (v_wanted - v_below) / p_counts[1]
+        when 16 then v_bounds[15]
+        else v_bounds[v_i - 1] * power(
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / p_counts[v_i])
+      end;
+    end if;
+    v_below := v_below + p_counts[v_i];
+  end loop;
+  return v_bounds[15];
+end
+$$;
+
+-- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
+create or replace function millrace.figures_of(
+  p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  stage_id := case when p_stage is null then 0
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
+end
+$$;
+
+-- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
+-- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
+-- ends lie in. p_by_minute: by the minute wherever minutes are kept.
+create or replace function millrace.figure_rows(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
+) returns setof millrace.minutes
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $$
+declare
+  -- From here on all minutes are kept.
+  v_kept timestamptz := date_trunc('hour', millrace.now()
+    - make_interval(hours => millrace.setting('minutes_hours')::int - 1), 'UTC');
+  v_first_hour timestamptz := case
+    when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
+    else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
+  v_last_hour timestamptz := greatest(v_first_hour, case
+    when p_to < v_kept then p_to
+    when p_by_minute then v_kept
+    else date_trunc('hour', p_to, 'UTC') end);
+begin
+  return query
+    select h.*
+    from millrace.hours h
+    where h.pipeline_id = p_pipeline_id
+      and h.stage_id = p_stage_id
+      and h.hour >= v_first_hour
+      and h.hour < v_last_hour;
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= date_trunc('minute', p_from, 'UTC')
+      and m.minute < least(v_first_hour, p_to);
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= v_last_hour
+      and m.minute < p_to;
+end
+$$;
+
+-- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
+create or replace function millrace.summed_figures(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select s.bin, s.completed, s.ended, s.failed, s.retried, s.skipped, s.cancelled,
+      millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+      millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+      s.cost_usd, s.input_tokens, s.output_tokens, s.codes
+    from (
+      select date_bin(coalesce(p_step, p_to - p_from), greatest(m.minute, p_from), p_from)
+          as bin,
+        sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
+        sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
+        sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+        sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs,
+        array[sum(m.w0), sum(m.w1), sum(m.w2), sum(m.w3), sum(m.w4), sum(m.w5), sum(m.w6),
+          sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
+          sum(m.w14), sum(m.w15)] as waits
+      from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
+        p_step < interval '1 hour') m
+      group by 1) s;
+end
+$$;
+
+-- Tells what a stage, or a pipeline's runs, came to in a while.
+create or replace function millrace.figures(
+  p_pipeline text, p_stage text default null, p_from timestamptz default null,
+  p_to timestamptz default null
+) returns table (
+  completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint,
+  run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_to timestamptz := coalesce(p_to, millrace.now());
+  v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
+begin
+  if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
+      using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+  end if;
+  return query
+    select coalesce(sum(f.completed), 0)::bigint, coalesce(sum(f.ended), 0)::bigint,
+      coalesce(sum(f.failed), 0)::bigint, coalesce(sum(f.retried), 0)::bigint,
+      coalesce(sum(f.skipped), 0)::bigint, coalesce(sum(f.cancelled), 0)::bigint,
+      max(f.run_p50_ms), max(f.run_p95_ms), max(f.wait_p50_ms), max(f.wait_p95_ms),
+      coalesce(sum(f.cost_usd), 0), coalesce(sum(f.input_tokens), 0),
+      coalesce(sum(f.output_tokens), 0), coalesce(max(f.codes::text)::jsonb, '{}')
+    from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
+end
+$$;
+comment on function millrace.figures(text, text, timestamptz, timestamptz) is
+  'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
+  'many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds, '
+  'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
+  'one sweep late; by the hour where the minutes are no longer kept.';
+
+-- Raises MR002 about a series that could not be drawn.
+create or replace function millrace.check_series(
+  p_from timestamptz, p_to timestamptz, p_step interval
+) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
+end
+$$;
+
+-- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
+create or replace function millrace.series(
+  p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_seconds numeric := extract(epoch from p_step);
+  v_unit text := case
+    when v_seconds % 86400 = 0 then 'day'
+    when v_seconds % 3600 = 0 then 'hour'
+    else 'minute' end;
+  v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
+begin
+  perform millrace.check_series(p_from, p_to, p_step);
+  return query
+    select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
+      coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
+      f.run_p50_ms, f.run_p95_ms, f.wait_p50_ms, f.wait_p95_ms,
+      coalesce(f.cost_usd, 0), coalesce(f.input_tokens, 0), coalesce(f.output_tokens, 0),
+      coalesce(f.codes, '{}')
+    from generate_series(v_from, p_to - interval '1 microsecond',
+      make_interval(secs => v_seconds::float8)) b
+    left join millrace.summed_figures(
+      v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
+      on f.at = b
+    order by b;
+end
+$$;
+comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
+  'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
+  'too. A step of whole hours or days begins on the hour or at midnight UTC.';

@@ -1,0 +1,238 @@
+-- Adding pulses up: minutes, hours and totals
+--
+-- The sweep takes pulses away and adds them to all three tables in one statement, hence one
+-- snapshot. What comes late is added to the minute in which it happened. The statements are built
+-- from one list of columns, since each would name forty of them twice.
+
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
+-- there on each is about three times as long as the one before it.
+create or replace function millrace.bucket_bounds() returns float8[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+    7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Lists the columns of minutes, hours and totals that are added up.
+create or replace function millrace.figure_columns() returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
+      output_tokens,run_ms,wait_ms}'::text[]
+    || array(select 'r' || i from generate_series(0, 15) i)
+    || array(select 'w' || i from generate_series(0, 15) i)
+$$;
+
+-- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join lateral jsonb_each_text(c) k
+    group by k.key
+  )
+  select jsonb_object_agg(f.key, f.n)
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f
+$$;
+
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta).
+create or replace function millrace.delta_sql() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    counted as (
+      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, k.kind,
+        width_bucket(greatest(k.ms, 0), millrace.bucket_bounds()) as place,
+        count(*) as n, sum(greatest(k.ms, 0)) as ms
+      from taken t
+      cross join lateral (
+        select 'r' as kind, u::float8 as ms from unnest(t.run_ms) u
+        union all
+        select 'w', u::float8 from unnest(t.wait_ms) u) k
+      where k.ms is not null
+      group by 1, 2, 3, 4, 5
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(b.ms) filter (where b.kind = 'r') as run_ms,
+        sum(b.ms) filter (where b.kind = 'w') as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as (
+      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute,
+          u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) c
+      group by 1, 2, 3
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    )$q$,
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:8]) c),
+    (select string_agg(format(
+        'sum(b.n) filter (where b.kind = %1$L and b.place = %2$s) as %1$s%2$s', k, i), ', ')
+      from unnest('{r,w}'::text[]) k, generate_series(0, 15) i))
+$$;
+
+-- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
+-- the time, null for totals.
+create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s, millrace.add_codes(array_agg(d.codes))
+    from delta d
+    group by d.pipeline_id, d.stage_id %6$s
+    order by d.pipeline_id, d.stage_id
+    on conflict (%7$s) do update set %8$s,
+      codes = case when excluded.codes is null then t.codes
+        else millrace.add_codes(array[t.codes, excluded.codes]) end
+    returning 1$q$,
+    p_table, p_time || ',', string_agg(c, ', '),
+    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
+    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
+    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
+    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
+  from unnest(millrace.figure_columns()) c
+$$;
+
+-- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
+-- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
+create or replace function millrace.fold_figures(p_limit int default 5000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+as $$
+declare
+  v_taken int;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+    return 0;
+  end if;
+  execute format($q$
+    with taken as materialized (
+      delete from millrace.pulses p
+      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
+      returning p.*
+    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    select count(*) from taken$q$,
+    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
+    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+  into v_taken
+  using p_limit;
+  return v_taken;
+end
+$$;
+-- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
+-- totals, which all of them have.
+create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_minute timestamptz :=
+    v_now - make_interval(hours => millrace.setting('minutes_hours')::int);
+  v_oldest_hour timestamptz :=
+    v_now - make_interval(days => millrace.setting('hours_days')::int);
+  v_minutes int;
+  v_hours int;
+begin
+  if exists (
+      select
+      from millrace.settings s
+      where s.name = 'figures_pruned_at'
+        and s.value::timestamptz > v_now - interval '10 minutes') then
+    return 0;
+  end if;
+  delete from millrace.minutes m
+  where m.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.minutes k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.minute < v_oldest_minute
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_minutes = row_count;
+  delete from millrace.hours h
+  where h.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.hours k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.hour < v_oldest_hour
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_hours = row_count;
+  if greatest(v_minutes, v_hours) < p_limit then
+    update millrace.settings s
+    set value = trim('"' from to_jsonb(v_now)::text)
+    where s.name = 'figures_pruned_at';
+  end if;
+  return v_minutes + v_hours;
+end
+$$;
+
+-- Adds figures up and deletes old ones; of many pulses it leaves what takes too long to the next
+-- sweep.
+-- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
+create or replace function millrace.sweep_figures() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '100 milliseconds';
+  v_pulses int := 0;
+  v_taken int;
+  v_context text;
+begin
+  loop
+    v_taken := millrace.fold_figures();
+    v_pulses := v_pulses + v_taken;
+    exit when v_taken < 5000 or millrace.now() > v_until;
+  end loop;
+  perform millrace.prune_figures();
+  return v_pulses;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of figures failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return 0;
+end
+$$;

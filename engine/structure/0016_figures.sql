@@ -1,0 +1,158 @@
+-- Figures: what happened, counted as it happens and kept apart from the attempts, which are pruned.
+--
+-- Whoever ends attempts or runs writes a pulse: one narrow row a batch, stage and outcome, in its
+-- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
+-- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
+
+create table millrace.pulses (
+  at timestamptz not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  outcome text not null
+    constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
+      'skipped', 'cancelled', 'copied', 'removed')),
+  n int not null,
+  run_ms real[],
+  wait_ms real[],
+  codes text[],
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table millrace.pulses is
+  'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
+  'insert-only, until millrace.fold_figures() adds it up.';
+comment on column millrace.pulses.run_ms is
+  'How long each attempt ran, or how long each run took from its start to its end.';
+comment on column millrace.pulses.wait_ms is
+  'How long each stood in the queue; a retry, which waits for its backoff, tells nothing.';
+
+create table millrace.minutes (
+  pipeline_id int not null,
+  stage_id int not null,
+  minute timestamptz not null,
+  completed int not null default 0,
+  ended int not null default 0,
+  failed int not null default 0,
+  retried int not null default 0,
+  skipped int not null default 0,
+  cancelled int not null default 0,
+  copied int not null default 0,
+  removed int not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
+  r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
+  r6 int not null default 0, r7 int not null default 0, r8 int not null default 0,
+  r9 int not null default 0, r10 int not null default 0, r11 int not null default 0,
+  r12 int not null default 0, r13 int not null default 0, r14 int not null default 0,
+  r15 int not null default 0,
+  w0 int not null default 0, w1 int not null default 0, w2 int not null default 0,
+  w3 int not null default 0, w4 int not null default 0, w5 int not null default 0,
+  w6 int not null default 0, w7 int not null default 0, w8 int not null default 0,
+  w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
+  w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
+  w15 int not null default 0,
+  codes jsonb,
+  constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
+) with (fillfactor = 80);
+comment on table millrace.minutes is
+  'Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the '
+  'run as a whole.';
+comment on column millrace.minutes.ended is
+  'Runs that ended under a name of the definition''s `ends`; completed does not count them.';
+comment on column millrace.minutes.failed is
+  'Attempts that failed for good; retried are those that failed and were tried again.';
+comment on column millrace.minutes.copied is
+  'Results that new runs took over from earlier ones.';
+comment on column millrace.minutes.removed is
+  'Finished attempts that were deleted with their runs.';
+comment on column millrace.minutes.run_ms is
+  'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
+  'all. r0 to r15 count them by millrace.bucket_bounds().';
+comment on column millrace.minutes.wait_ms is
+  'How long first tries stood in the queue, in all. w0 to w15 count them.';
+comment on column millrace.minutes.codes is
+  'How many failures had which code: the 20 most frequent, and "other".';
+
+create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
+alter table millrace.hours rename column minute to hour;
+alter table millrace.hours
+  add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
+comment on table millrace.hours is
+  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
+
+create table millrace.totals (
+  pipeline_id int not null,
+  stage_id int not null,
+  completed bigint not null default 0,
+  ended bigint not null default 0,
+  failed bigint not null default 0,
+  retried bigint not null default 0,
+  skipped bigint not null default 0,
+  cancelled bigint not null default 0,
+  copied bigint not null default 0,
+  removed bigint not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 bigint not null default 0, r1 bigint not null default 0, r2 bigint not null default 0,
+  r3 bigint not null default 0, r4 bigint not null default 0, r5 bigint not null default 0,
+  r6 bigint not null default 0, r7 bigint not null default 0, r8 bigint not null default 0,
+  r9 bigint not null default 0, r10 bigint not null default 0, r11 bigint not null default 0,
+  r12 bigint not null default 0, r13 bigint not null default 0, r14 bigint not null default 0,
+  r15 bigint not null default 0,
+  w0 bigint not null default 0, w1 bigint not null default 0, w2 bigint not null default 0,
+  w3 bigint not null default 0, w4 bigint not null default 0, w5 bigint not null default 0,
+  w6 bigint not null default 0, w7 bigint not null default 0, w8 bigint not null default 0,
+  w9 bigint not null default 0, w10 bigint not null default 0, w11 bigint not null default 0,
+  w12 bigint not null default 0, w13 bigint not null default 0, w14 bigint not null default 0,
+  w15 bigint not null default 0,
+  codes jsonb,
+  constraint totals_pkey primary key (pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.totals is
+  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
+
+insert into millrace.settings (name, value, comment) values
+  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
+  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
+  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
+
+-- What ended before there were figures counts in the totals, without times.
+insert into millrace.totals
+  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
+select s.pipeline_id, s.id,
+  count(*) filter (where a.state = 'completed'),
+  count(*) filter (where a.state = 'failed' and not a.again),
+  count(*) filter (where a.state = 'failed' and a.again),
+  count(*) filter (where a.state = 'skipped'),
+  count(*) filter (where a.state = 'cancelled')
+from (
+  select o.stage_id, o.state, n.retry_count is not null as again
+  from millrace.attempts o
+  left join millrace.attempts n
+    on o.state = 'failed'
+      and n.run_id = o.run_id
+      and n.stage_id = o.stage_id
+      and n.number = o.number + 1
+      and n.retry_count = o.retry_count + 1
+  where o.state in ('completed', 'failed', 'skipped', 'cancelled')
+) a
+join millrace.stages s on s.id = a.stage_id
+group by s.pipeline_id, s.id;
+
+insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
+select r.pipeline_id, 0,
+  count(*) filter (where r.status = 'completed' and r.ended_as is null),
+  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
+  count(*) filter (where r.status = 'failed'),
+  count(*) filter (where r.status = 'cancelled')
+from millrace.runs r
+where r.status <> 'running'
+group by r.pipeline_id;
