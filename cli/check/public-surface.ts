@@ -17,6 +17,7 @@ export const publicSurface = [
   'millrace.engine',
   'millrace.fail_stage',
   'millrace.figures',
+  'millrace.hurry',
   'millrace.metadata_of',
   'millrace.now',
   'millrace.pause',
@@ -27,6 +28,7 @@ export const publicSurface = [
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',
+  'millrace.run_of',
   'millrace.series',
   'millrace.set_cut_over',
   'millrace.setting',
@@ -38,9 +40,11 @@ export const publicSurface = [
   'millrace.start_stage',
   'millrace.sweep',
   'millrace.test_channel',
+  'millrace.throttle',
   'millrace.timeline',
   'millrace.unpause',
   'millrace.unsilence',
+  'millrace.unthrottle',
   'millrace_evidence.entity_costs',
 ];
 

@@ -1,15 +1,13 @@
 -- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
--- tell people of them.
---
--- millrace.alerts (0010) knows each late execution of a stage. A rule looks at a stage or a
--- pipeline as a whole, so that a thousand late runs are one alert.
+-- tell people of them. A rule looks at a stage or a pipeline as a whole, so that a thousand late
+-- runs are one alert.
 
 create table millrace.alert_rules (
   id int generated always as identity constraint alert_rules_pkey primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_rules_kind_known check (kind in (
-      'sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
   pipeline text,
   stage text,
   above numeric,
@@ -33,7 +31,7 @@ comment on column millrace.alert_rules.stage is
   'The stage; * for each of them; null for the pipeline as a whole, end to end.';
 comment on column millrace.alert_rules.above is
   'Raised above this: seconds for p95 and oldest_ready, a share from 0 to 1 for error_share, runs '
-  'for backlog and dead, US dollars for spend. sla, late and engine know their own bounds.';
+  'for backlog and dead, US dollars for spend. run_sla, late and engine know their own bounds.';
 comment on column millrace.alert_rules.span is 'How far back it looks.';
 comment on column millrace.alert_rules.hold is
   'For how long it must be above before an alert is raised.';
@@ -50,7 +48,7 @@ comment on column millrace.alert_rules.playbook is
   'The page that says what to do; null for the one of its kind.';
 
 insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
-  ('sla', 'sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
+  ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
   ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
   ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
   ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
@@ -74,7 +72,9 @@ comment on table millrace.rule_states is
   'stage_id 0 for the pipeline as a whole.';
 
 create table millrace.rule_alerts (
-  id bigint generated always as identity constraint rule_alerts_pkey primary key,
+  -- Numbers are no other alert's, so that one names either kind.
+  id bigint not null default nextval('millrace.alerts_id_seq')
+    constraint rule_alerts_pkey primary key,
   rule_id int not null,
   pipeline_id int not null,
   stage_id int not null,
@@ -106,20 +106,6 @@ comment on column millrace.rule_alerts.told_at is
   'When it was first written into a message; null while it is silenced, or no channel wants it.';
 comment on column millrace.rule_alerts.settled is
   'Whether it is resolved, and all told that is to be told.';
-
-create table millrace.silences (
-  id bigint generated always as identity constraint silences_pkey primary key,
-  rule text,
-  pipeline text,
-  stage text,
-  reason text not null,
-  silenced_by text not null,
-  began_at timestamptz not null,
-  ends_at timestamptz not null
-);
-create index silences_by_end on millrace.silences (ends_at);
-comment on table millrace.silences is
-  'For how long nobody is told of which alerts, and why. A null stands for all.';
 
 create table millrace.alert_channels (
   id int generated always as identity constraint alert_channels_pkey primary key,

@@ -32,8 +32,9 @@ do $locks$
 declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
-      'millrace.version_stages', 'millrace.alert_rules', 'millrace.rule_alerts',
-      'millrace.silences', 'millrace.alert_messages', 'millrace.settings'
+      'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
+      'millrace.journal', 'millrace.bulks', 'millrace.alerts', 'millrace.silences',
+      'millrace.alert_rules', 'millrace.rule_alerts', 'millrace.alert_messages'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -362,18 +363,354 @@ comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
 
--- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
--- tell people of them.
+-- Figures: what happened, counted as it happens and kept apart from the attempts, which are pruned.
 --
--- millrace.alerts (0010) knows each late execution of a stage. A rule looks at a stage or a
--- pipeline as a whole, so that a thousand late runs are one alert.
+-- Whoever ends attempts or runs writes a pulse: one narrow row a batch, stage and outcome, in its
+-- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
+-- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
+
+create table millrace.pulses (
+  at timestamptz not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  outcome text not null
+    constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
+      'skipped', 'cancelled', 'copied', 'removed')),
+  n int not null,
+  run_ms real[],
+  wait_ms real[],
+  codes text[],
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table millrace.pulses is
+  'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
+  'insert-only, until millrace.fold_figures() adds it up.';
+comment on column millrace.pulses.run_ms is
+  'How long each attempt ran, or how long each run took from its start to its end.';
+comment on column millrace.pulses.wait_ms is
+  'How long each stood in the queue; a retry, which waits for its backoff, tells nothing.';
+
+create table millrace.minutes (
+  pipeline_id int not null,
+  stage_id int not null,
+  minute timestamptz not null,
+  completed int not null default 0,
+  ended int not null default 0,
+  failed int not null default 0,
+  retried int not null default 0,
+  skipped int not null default 0,
+  cancelled int not null default 0,
+  copied int not null default 0,
+  removed int not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
+  r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
+  r6 int not null default 0, r7 int not null default 0, r8 int not null default 0,
+  r9 int not null default 0, r10 int not null default 0, r11 int not null default 0,
+  r12 int not null default 0, r13 int not null default 0, r14 int not null default 0,
+  r15 int not null default 0,
+  w0 int not null default 0, w1 int not null default 0, w2 int not null default 0,
+  w3 int not null default 0, w4 int not null default 0, w5 int not null default 0,
+  w6 int not null default 0, w7 int not null default 0, w8 int not null default 0,
+  w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
+  w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
+  w15 int not null default 0,
+  codes jsonb,
+  constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
+) with (fillfactor = 80);
+comment on table millrace.minutes is
+  'Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the '
+  'run as a whole.';
+comment on column millrace.minutes.ended is
+  'Runs that ended under a name of the definition''s `ends`; completed does not count them.';
+comment on column millrace.minutes.failed is
+  'Attempts that failed for good; retried are those that failed and were tried again.';
+comment on column millrace.minutes.copied is
+  'Results that new runs took over from earlier ones.';
+comment on column millrace.minutes.removed is
+  'Finished attempts that were deleted with their runs.';
+comment on column millrace.minutes.run_ms is
+  'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
+  'all. r0 to r15 count them by millrace.bucket_bounds().';
+comment on column millrace.minutes.wait_ms is
+  'How long first tries stood in the queue, in all. w0 to w15 count them.';
+comment on column millrace.minutes.codes is
+  'How many failures had which code: the 20 most frequent, and "other".';
+
+create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
+alter table millrace.hours rename column minute to hour;
+alter table millrace.hours
+  add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
+comment on table millrace.hours is
+  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
+
+create table millrace.totals (
+  pipeline_id int not null,
+  stage_id int not null,
+  completed bigint not null default 0,
+  ended bigint not null default 0,
+  failed bigint not null default 0,
+  retried bigint not null default 0,
+  skipped bigint not null default 0,
+  cancelled bigint not null default 0,
+  copied bigint not null default 0,
+  removed bigint not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 bigint not null default 0, r1 bigint not null default 0, r2 bigint not null default 0,
+  r3 bigint not null default 0, r4 bigint not null default 0, r5 bigint not null default 0,
+  r6 bigint not null default 0, r7 bigint not null default 0, r8 bigint not null default 0,
+  r9 bigint not null default 0, r10 bigint not null default 0, r11 bigint not null default 0,
+  r12 bigint not null default 0, r13 bigint not null default 0, r14 bigint not null default 0,
+  r15 bigint not null default 0,
+  w0 bigint not null default 0, w1 bigint not null default 0, w2 bigint not null default 0,
+  w3 bigint not null default 0, w4 bigint not null default 0, w5 bigint not null default 0,
+  w6 bigint not null default 0, w7 bigint not null default 0, w8 bigint not null default 0,
+  w9 bigint not null default 0, w10 bigint not null default 0, w11 bigint not null default 0,
+  w12 bigint not null default 0, w13 bigint not null default 0, w14 bigint not null default 0,
+  w15 bigint not null default 0,
+  codes jsonb,
+  constraint totals_pkey primary key (pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.totals is
+  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
+
+insert into millrace.settings (name, value, comment) values
+  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
+  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
+  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
+
+-- What ended before there were figures counts in the totals, without times.
+insert into millrace.totals
+  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
+select s.pipeline_id, s.id,
+  count(*) filter (where a.state = 'completed'),
+  count(*) filter (where a.state = 'failed' and not a.again),
+  count(*) filter (where a.state = 'failed' and a.again),
+  count(*) filter (where a.state = 'skipped'),
+  count(*) filter (where a.state = 'cancelled')
+from (
+  select o.stage_id, o.state, n.retry_count is not null as again
+  from millrace.attempts o
+  left join millrace.attempts n
+    on o.state = 'failed'
+      and n.run_id = o.run_id
+      and n.stage_id = o.stage_id
+      and n.number = o.number + 1
+      and n.retry_count = o.retry_count + 1
+  where o.state in ('completed', 'failed', 'skipped', 'cancelled')
+) a
+join millrace.stages s on s.id = a.stage_id
+group by s.pipeline_id, s.id;
+
+insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
+select r.pipeline_id, 0,
+  count(*) filter (where r.status = 'completed' and r.ended_as is null),
+  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
+  count(*) filter (where r.status = 'failed'),
+  count(*) filter (where r.status = 'cancelled')
+from millrace.runs r
+where r.status <> 'running'
+group by r.pipeline_id;
+
+-- Operators, the journal of what they do, what they do in bulk, throttles and silences.
+
+create table millrace.operators (
+  subject text constraint operators_pkey primary key
+    constraint operators_subject_length check (length(subject) between 1 and 500),
+  role text not null
+    constraint operators_role_known check (role in ('viewer', 'operator', 'admin')),
+  pipelines text[],
+  payloads boolean not null default false,
+  note text not null default '',
+  line bigint,
+  added_at timestamptz not null default millrace.now()
+);
+comment on table millrace.operators is
+  'Who may use the functions public.millrace_overview to millrace_act with a user''s token. Asked '
+  'at each call, so that a change counts at once. A viewer reads, an operator acts too, an admin '
+  'says who is an operator.';
+comment on column millrace.operators.subject is
+  'The sub of their token as text, whoever issued it.';
+comment on column millrace.operators.pipelines is
+  'The pipelines that they see; null for all.';
+comment on column millrace.operators.line is
+  'The line of the journal that tells who made them what they are.';
+comment on column millrace.operators.payloads is
+  'Whether they see results, metadata and the details of errors.';
+
+create table millrace.journal (
+  id bigint generated always as identity constraint journal_pkey primary key,
+  at timestamptz not null,
+  verb text not null,
+  pipeline text,
+  stage text,
+  run_ids bigint[] not null default '{}',
+  runs int not null,
+  subject text,
+  key text not null
+    constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
+  key_print text,
+  session jsonb not null,
+  filter jsonb,
+  reason text,
+  request_id text,
+  request_print text,
+  bulk_id bigint,
+  outcome jsonb not null default '{}'
+);
+create unique index journal_by_request on millrace.journal (key, subject, request_id)
+  nulls not distinct where request_id is not null;
+create index journal_by_pipeline on millrace.journal (pipeline, id);
+create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
+create index journal_by_time on millrace.journal (at);
+comment on table millrace.journal is
+  'What people did, one line a deed, written in the transaction of the deed itself, whichever way '
+  'it came. Insert-only: a line goes after journal_days, and not before.';
+comment on column millrace.journal.subject is
+  'The sub of the token, or the operator whom a secret key names; null for a session of SQL that '
+  'names nobody.';
+comment on column millrace.journal.key is
+  'With what they came: a user''s token, a secret key, or a session of SQL. engine: nobody, its '
+  'time was over.';
+comment on column millrace.journal.key_print is
+  'Eight digits of the SHA-256 of the secret key, which tell keys apart and open nothing.';
+comment on column millrace.journal.request_print is
+  'A digest of the request, by which another one under the same request_id is told.';
+
+create table millrace.bulks (
+  id bigint generated always as identity constraint bulks_pkey primary key,
+  state text not null default 'previewed'
+    constraint bulks_state_known
+      check (state in ('previewed', 'running', 'done', 'aborted', 'stopped')),
+  verb text not null,
+  args jsonb not null,
+  filter jsonb not null,
+  conditions jsonb not null,
+  pipeline_id int not null
+    constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
+  subject text,
+  key text not null,
+  frozen_at timestamptz not null,
+  last_run_id bigint not null,
+  preview jsonb not null,
+  next_run_id bigint not null default 0,
+  at_end_at timestamptz,
+  held bigint[] not null default '{}',
+  slices int not null default 0,
+  done int not null default 0,
+  passed_over int not null default 0,
+  faults int not null default 0,
+  reason text,
+  why text,
+  created_at timestamptz not null,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+create index bulks_running on millrace.bulks (id) where state = 'running';
+comment on table millrace.bulks is
+  'One row a verb over all runs that match a filter, worked off in slices by who began it and by '
+  'the sweep. Whoever works on it holds the row.';
+comment on column millrace.bulks.conditions is
+  'The filter with ids in place of names, as find_runs() reads it.';
+comment on column millrace.bulks.frozen_at is
+  'Runs that came to match after that are none of it.';
+comment on column millrace.bulks.next_run_id is
+  'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.held is
+  'Runs that somebody held when it came to them; each slice looks at them again.';
+comment on column millrace.bulks.passed_over is
+  'Runs that matched and no longer did when it came to them.';
+
+create table millrace.bulk_faults (
+  bulk_id bigint not null
+    constraint bulk_faults_bulk_fkey references millrace.bulks on delete cascade,
+  run_id bigint not null,
+  code text not null,
+  message text not null,
+  constraint bulk_faults_pkey primary key (bulk_id, run_id)
+);
+comment on table millrace.bulk_faults is
+  'Runs to which the verb of a bulk could not be done, and why.';
+
+create table millrace.throttles (
+  stage_id int
+    constraint throttles_pkey primary key
+    constraint throttles_stage_fkey references millrace.stages on delete cascade,
+  limits jsonb not null,
+  declared jsonb,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.throttles is
+  'What holds over the limits of a stage''s definition for a while. stages.limits has both put '
+  'together, so that a claim reads no more than it did.';
+comment on column millrace.throttles.declared is
+  'The limits of the definition, which hold again when it is over.';
+
+alter table millrace.pipelines add column switched_line bigint;
+alter table millrace.stages add column switched_line bigint;
+comment on column millrace.pipelines.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+comment on column millrace.stages.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+
+alter table millrace.alerts
+  add column acknowledged_at timestamptz,
+  add column acknowledged_by text;
+comment on column millrace.alerts.acknowledged_by is
+  'Who has said that they look after it; null while nobody has.';
+
+create table millrace.silences (
+  id bigint generated always as identity constraint silences_pkey primary key,
+  pipeline text,
+  stage text,
+  kind text,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null
+);
+create index silences_by_end on millrace.silences (until);
+comment on table millrace.silences is
+  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
+  'stands for any.';
+
+-- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
+create type millrace.caller as (
+  subject text,
+  key text,
+  key_print text,
+  role text,
+  pipelines text[],
+  payloads boolean
+);
+
+insert into millrace.settings (name, value, comment) values
+  ('operators_need_aal2', 'false',
+    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');
+
+-- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
+-- tell people of them. A rule looks at a stage or a pipeline as a whole, so that a thousand late
+-- runs are one alert.
 
 create table millrace.alert_rules (
   id int generated always as identity constraint alert_rules_pkey primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_rules_kind_known check (kind in (
-      'sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
   pipeline text,
   stage text,
   above numeric,
@@ -397,7 +734,7 @@ comment on column millrace.alert_rules.stage is
   'The stage; * for each of them; null for the pipeline as a whole, end to end.';
 comment on column millrace.alert_rules.above is
   'Raised above this: seconds for p95 and oldest_ready, a share from 0 to 1 for error_share, runs '
-  'for backlog and dead, US dollars for spend. sla, late and engine know their own bounds.';
+  'for backlog and dead, US dollars for spend. run_sla, late and engine know their own bounds.';
 comment on column millrace.alert_rules.span is 'How far back it looks.';
 comment on column millrace.alert_rules.hold is
   'For how long it must be above before an alert is raised.';
@@ -414,7 +751,7 @@ comment on column millrace.alert_rules.playbook is
   'The page that says what to do; null for the one of its kind.';
 
 insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
-  ('sla', 'sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
+  ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
   ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
   ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
   ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
@@ -438,7 +775,9 @@ comment on table millrace.rule_states is
   'stage_id 0 for the pipeline as a whole.';
 
 create table millrace.rule_alerts (
-  id bigint generated always as identity constraint rule_alerts_pkey primary key,
+  -- Numbers are no other alert's, so that one names either kind.
+  id bigint not null default nextval('millrace.alerts_id_seq')
+    constraint rule_alerts_pkey primary key,
   rule_id int not null,
   pipeline_id int not null,
   stage_id int not null,
@@ -470,20 +809,6 @@ comment on column millrace.rule_alerts.told_at is
   'When it was first written into a message; null while it is silenced, or no channel wants it.';
 comment on column millrace.rule_alerts.settled is
   'Whether it is resolved, and all told that is to be told.';
-
-create table millrace.silences (
-  id bigint generated always as identity constraint silences_pkey primary key,
-  rule text,
-  pipeline text,
-  stage text,
-  reason text not null,
-  silenced_by text not null,
-  began_at timestamptz not null,
-  ends_at timestamptz not null
-);
-create index silences_by_end on millrace.silences (ends_at);
-comment on table millrace.silences is
-  'For how long nobody is told of which alerts, and why. A null stands for all.';
 
 create table millrace.alert_channels (
   id int generated always as identity constraint alert_channels_pkey primary key,
@@ -544,7 +869,8 @@ select pg_temp.drop_functions(array[
       'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.begin_stage(int4, int8[])',
       'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])'
+      'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -1756,13 +2082,10 @@ begin
 end
 $$;
 
--- Cancels a run by a person's call.
-create or replace function millrace.cancel(p_run bigint) returns void
+-- Cancels a run.
+create or replace function millrace.cancel_one(p_run bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status millrace.run_status;
@@ -1778,6 +2101,20 @@ begin
   end if;
   perform millrace.end_runs(array[p_run], 'cancelled');
   perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+end
+$$;
+
+-- Cancels a run by a person's call.
+create or replace function millrace.cancel(p_run bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.cancel_one(p_run);
+  perform millrace.note_run('cancel', p_run);
 end
 $$;
 
@@ -2772,6 +3109,10 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.summed_faults() f
 $$;
 
 -- Claiming
@@ -3109,10 +3450,12 @@ create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = 'completed', finished_at = millrace.now()
+    set status = 'completed', finished_at = v_now
     from millrace.version_stages vs
     where r.id = any (p_run_ids)
       -- "is true" keeps the planner from walking the index of live runs.
@@ -3131,7 +3474,13 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'completed', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -3199,9 +3548,9 @@ begin
 end
 $$;
 
--- Writes the attempts of complete() and returns what is to be shown of them. p_names are the stages
--- that every run readied; null where p_ready says which run readied which. p_uniform: only what is
--- still started under its token.
+-- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
+-- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
+-- only what is still started under its token.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -3211,6 +3560,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changes millrace.change[];
+  v_run_ms real[];
+  v_wait_ms real[];
+  v_usages jsonb[];
 begin
   with done as (
     update millrace.attempts a
@@ -3224,7 +3576,8 @@ begin
     where a.id = i.attempt_id
       and a.state = i.was
       and (not p_uniform or a.state = 'started' and a.token = i.token)
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
+      a.created_at, i.usage
   )
   select array_agg(row(
     d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, p_now,
@@ -3232,9 +3585,20 @@ begin
       select array_agg(s.name)
       from unnest(p_ready) r
       join millrace.stages s on s.id = r.stage_id
-      where r.run_id = d.run_id)))::millrace.change)
-  into v_changes
+      where r.run_id = d.run_id)))::millrace.change),
+    array_agg(date_part('epoch', p_now - d.started_at) * 1000),
+    array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
+      filter (where d.retry_count = 0),
+    array_agg(d.usage) filter (where d.usage is not null)
+  into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
+    cost_usd, input_tokens, output_tokens)
+  select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
+    millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
+    millrace.sum_usage(v_usages, 'output_tokens')
+  from millrace.stages s
+  where s.id = p_items[1].stage_id and v_changes is not null;
   return v_changes;
 end
 $$;
@@ -3642,6 +4006,7 @@ begin
   perform millrace.save_cut_over(v_pipeline_id, v_definition);
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
+  perform millrace.keep_throttles(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
@@ -3839,9 +4204,9 @@ as $$
     "properties":{
      "kind":{
       "type":"string",
-      "enum":["sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
-      "wanted":"sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
-      "remedy":"sla and late know their own bounds, the others need above."
+      "enum":["run_sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
+      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "remedy":"run_sla and late know their own bounds, the others need above."
      },
      "stage":{
       "type":"string",
@@ -5141,6 +5506,19 @@ begin
     from failed f
     where f.due is not null
     order by f.run_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
+      cost_usd, input_tokens, output_tokens)
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+      array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
+      array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
+      millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
+      millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
+      millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id, f.due is null
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
@@ -5205,12 +5583,19 @@ returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now()
+    set status = p_status, finished_at = v_now
     where r.id = any (p_run_ids)
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'),
@@ -5306,9 +5691,19 @@ create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_finished int[];
 begin
   perform millrace.keep_costs(p_run_ids);
-  delete from millrace.attempts a where a.run_id = any (p_run_ids);
+  with gone as (
+    delete from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+    returning a.stage_id, a.state
+  )
+  select array_agg(g.stage_id) into v_finished
+  from gone g
+  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+  perform millrace.note_pulses('removed', v_finished);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);
@@ -5823,28 +6218,34 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ways int[];
+  v_copied int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
   v_ways := millrace.ways_of((
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-    created_at, started_at, finished_at, output)
-  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-    d.created_at, d.started_at, d.finished_at, d.output
-  from millrace.runs r
-  cross join lateral (
-    select o.id
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = any (v_ways)
-      and o.id < r.id
-    order by o.id desc
-    limit 1) o
-  join millrace.done_attempts d
-    on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
-  where r.id = any (p_run_ids);
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = any (v_ways)
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
+    where r.id = any (p_run_ids)
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
 end
 $$;
 
@@ -6967,6 +7368,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];
+  v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
   v_runs := array(
@@ -6985,8 +7387,11 @@ begin
       'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
   end if;
   perform millrace.hold_runs(v_runs);
-  return jsonb_build_object(
+  v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+  perform millrace.note('replay', p_pipeline, p_condition ->> 'stage', v_runs,
+    jsonb_build_object('filter', p_condition, 'outcome', v_answer));
+  return v_answer;
 end
 $$;
 
@@ -7157,13 +7562,10 @@ begin
 end
 $$;
 
--- Retries one run by a person's call.
-create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+-- Retries one run.
+create or replace function millrace.retry_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -7199,6 +7601,20 @@ begin
       using errcode = 'MR004', hint =
         'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
+end
+$$;
+
+-- Retries one run by a person's call.
+create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.retry_one(p_run, p_stage);
+  perform millrace.note_run('retry', p_run, p_stage);
 end
 $$;
 
@@ -7578,11 +7994,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
+        'journal_days')
+      and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+    when new.name in ('use_new_pipeline', 'operators_need_aal2')
+        and new.value not in ('true', 'false')
       then 'true or false' end;
 begin
   if v_wanted is not null then
@@ -7803,7 +8222,10 @@ begin
   end if;
   if p_priority is not null and (
       select r.status = 'running' from millrace.runs r where r.id = v_run) then
-    perform millrace.prioritise(v_run, p_priority);
+    perform millrace.prioritise_one(v_run, p_priority);
+  end if;
+  if p_restart then
+    perform millrace.note_run('restart', v_run, p_stage);
   end if;
   return v_run;
 end
@@ -8107,9 +8529,10 @@ begin
   cross join lateral millrace.sweep_pipeline(p.id) s;
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
   perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
-  v_done := v_done || millrace.start_due();
+  v_done := v_done || millrace.start_due() || millrace.sweep_operators();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -8301,6 +8724,7 @@ begin
   )
   select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
   from cancelled c;
+  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
@@ -10045,17 +10469,18 @@ $$;
 
 create or replace function millrace.silence(
   p_for interval, p_reason text, p_pipeline text default null, p_stage text default null,
-  p_rule text default null
+  p_kind text default null
 ) returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := millrace.now();
+  v_until timestamptz := millrace.now() + p_for;
+  v_line bigint := nextval('millrace.journal_id_seq');
   v_id bigint;
 begin
-  if p_for is null or p_for not between interval '1 minute' and interval '30 days' then
-    raise exception 'p_for is %, but must be from 1 minute to 30 days',
+  if p_for is null or p_for not between interval '1 minute' and interval '400 days' then
+    raise exception 'p_for is %, but must be from 1 minute to 400 days',
       coalesce(p_for::text, 'null')
       using errcode = 'MR002', hint = 'Say for how long: interval ''2 hours''.';
   elsif coalesce(millrace.plain_text(p_reason, 500), '') = '' then
@@ -10068,15 +10493,17 @@ begin
     raise exception 'there is no pipeline %', p_pipeline
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   end if;
-  if p_rule is not null and not exists (
-      select from millrace.alert_rules r where r.name = p_rule) then
-    raise exception 'there is no rule %', p_rule
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.alert_rules.';
+  if p_kind is not null and not exists (
+      select from millrace.alert_rules r where r.kind = p_kind) then
+    raise exception 'there is no rule of kind %', p_kind
+      using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
-  insert into millrace.silences (rule, pipeline, stage, reason, silenced_by, began_at, ends_at)
-  values (p_rule, p_pipeline, p_stage, millrace.plain_text(p_reason, 500), session_user, v_now,
-    v_now + p_for)
+  insert into millrace.silences (pipeline, stage, kind, until, reason, line)
+  values (p_pipeline, p_stage, p_kind, v_until, millrace.plain_text(p_reason, 500), v_line)
   returning id into v_id;
+  perform millrace.note('silence', p_pipeline, p_stage, p_said => jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('silence', v_id, 'until', v_until)));
   return v_id;
 end
 $$;
@@ -10085,35 +10512,61 @@ create or replace function millrace.unsilence(p_silence bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_silence millrace.silences;
 begin
   update millrace.silences s
-  set ends_at = millrace.now()
+  set until = millrace.now()
   where s.id = p_silence
-    and s.ends_at > millrace.now();
+    and s.until > millrace.now()
+  returning s.* into v_silence;
   if not found then
     raise exception 'silence % is over, or there was none', coalesce(p_silence::text, 'null')
       using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.silences where ends_at > now().';
+        hint = 'Look it up: select * from millrace.silences where until > now().';
   end if;
+  perform millrace.note('unsilence', v_silence.pipeline, v_silence.stage,
+    p_said => jsonb_build_object('outcome', jsonb_build_object('silence', p_silence)));
 end
 $$;
 
-create or replace function millrace.acknowledge(p_alert bigint, p_by text default session_user)
-returns void
+-- Notes on an open alert of either kind who looks after it.
+create or replace function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  update millrace.alerts l
+  set acknowledged_at = coalesce(l.acknowledged_at, millrace.now()),
+    acknowledged_by = coalesce(l.acknowledged_by, p_by)
+  where l.id = p_alert
+    and l.resolved_at is null;
   update millrace.rule_alerts a
   set acknowledged_at = coalesce(a.acknowledged_at, millrace.now()),
-    acknowledged_by = coalesce(a.acknowledged_by, millrace.plain_text(p_by, 200))
+    acknowledged_by = coalesce(a.acknowledged_by, p_by)
   where a.id = p_alert
     and a.resolved_at is null;
-  if not found then
+end
+$$;
+
+create or replace function millrace.acknowledge(p_alert bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert record;
+begin
+  perform millrace.mark_acknowledged(
+    p_alert, coalesce((millrace.caller()).subject, session_user));
+  select l.* into v_alert from millrace.all_alerts l where l.id = p_alert;
+  if v_alert.id is null or v_alert.resolved_at is not null then
     raise exception 'alert % is over, or there was none', coalesce(p_alert::text, 'null')
       using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.rule_alerts where resolved_at is null.';
+        hint = 'Look it up: select * from millrace.all_alerts where resolved_at is null.';
   end if;
+  perform millrace.note('acknowledge', v_alert.pipeline, v_alert.stage,
+    array_remove(array[v_alert.run_id], null),
+    jsonb_build_object('outcome', jsonb_build_object('alert', p_alert)));
 end
 $$;
 
@@ -10166,6 +10619,8 @@ begin
       'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), v_now)
     returning id into v_id;
   end if;
+  perform millrace.note('test_channel', null, p_said => jsonb_build_object(
+    'outcome', jsonb_build_object('channel', p_channel, 'message', v_id)));
   perform millrace.wake_alerts_send();
   return v_id;
 end
@@ -10184,6 +10639,8 @@ begin
   where m.channel_id = v_channel.id
     and m.state = 'dead';
   get diagnostics v_count = row_count;
+  perform millrace.note('resend', null, p_said => jsonb_build_object(
+    'outcome', jsonb_build_object('channel', p_channel, 'messages', v_count)));
   return v_count;
 end
 $$;
@@ -10240,8 +10697,8 @@ begin
 end
 $$;
 
--- Removes alerts that were resolved before this time, with silences and messages that ended before
--- it: at most 10,000 of each, and says how many alerts.
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it: at
+-- most 10,000 of each, and says how many alerts.
 create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -10249,7 +10706,6 @@ as $$
 declare
   v_pruned int;
 begin
-  delete from millrace.silences s where s.ends_at < p_before;
   delete from millrace.alert_messages m
   where m.id in (
     select o.id
@@ -10298,24 +10754,6 @@ as $$
   select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
 $$;
 
--- Says whether somebody has silenced an alert.
-create or replace function millrace.is_silenced(
-  p_alert millrace.rule_alerts, p_now timestamptz
-) returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return exists (
-    select
-    from millrace.silences s
-    where s.ends_at > p_now
-      and (s.rule is null or s.rule = p_alert.rule)
-      and (s.pipeline is null or s.pipeline = p_alert.pipeline)
-      and (s.stage is null or s.stage = p_alert.stage));
-end
-$$;
-
 -- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
 -- open, one that is over.
 create or replace function millrace.events_to_tell(p_now timestamptz)
@@ -10340,7 +10778,7 @@ begin
       and (r.channels is null or c.name = any (r.channels))
     where not a.settled
       and e.event is not null
-      and not millrace.is_silenced(a, p_now);
+      and not millrace.is_silenced(a.pipeline, a.stage, a.kind);
 end
 $$;
 
@@ -10692,10 +11130,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case
-    when p_rule.kind in ('sla', 'late', 'engine') and p_rule.above is not null then
+    when p_rule.kind in ('run_sla', 'late', 'engine') and p_rule.above is not null then
       format('above is %s, but the kind %s knows its own bound: leave it out',
         p_rule.above, p_rule.kind)
-    when p_rule.kind not in ('sla', 'late', 'engine') and p_rule.above is null then
+    when p_rule.kind not in ('run_sla', 'late', 'engine') and p_rule.above is null then
       format('above is missing: the kind %s needs a bound', p_rule.kind)
     when p_rule.above < 0 or p_rule.above = 'NaN' then
       format('above is %s, but must be 0 or more', p_rule.above)
@@ -10703,8 +11141,8 @@ begin
       format('above is %s, but must be a share below 1, such as 0.1', p_rule.above)
     when p_rule.kind = 'engine' and (p_rule.pipeline is not null or p_rule.stage is not null) then
       'kind engine looks at the engine as a whole: leave pipeline and stage out'
-    when p_rule.kind = 'sla' and p_rule.stage is not null then
-      'kind sla looks at a pipeline end to end: leave stage out'
+    when p_rule.kind = 'run_sla' and p_rule.stage is not null then
+      'kind run_sla looks at a pipeline end to end: leave stage out'
     when p_rule.span not between interval '1 minute' and interval '7 days' then
       format('span is %s, but must be from 1 minute to 7 days', p_rule.span)
     when p_rule.hold not between interval '0' and interval '1 day' then
@@ -11721,6 +12159,11 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
   order by r.id;
+  perform millrace.note_pulses('skipped', array(
+    select p_stage_id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)));
   if not p_why ? 'on_demand' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
@@ -11807,7 +12250,597 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
+
+-- Bulks: how a slice of one is worked off
+--
+-- A slice waits for nobody: it takes rows and runs that nobody holds, in the lock order, and comes
+-- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
+-- that match no more are passed over.
+
+-- Locks those of these runs, with their entities, that nobody holds; returns them.
+create or replace function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)), false);
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
+end
+$$;
+
+-- Does the verb of a bulk to held runs, all at once where there is a way to.
+create or replace function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run bigint;
+begin
+  if p_bulk.verb = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    foreach v_run in array p_run_ids loop
+      perform millrace.do_to_run(v_run, p_bulk.args);
+    end loop;
+  end if;
+end
+$$;
+
+-- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
+-- is noted as a fault, or left for later where the error says to try again.
+create or replace function millrace.do_to_each(
+  p_bulk millrace.bulks,
+  p_run_ids bigint[],
+  out done bigint[],
+  out faulty bigint[],
+  out busy bigint[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+  v_one record;
+  v_other record;
+begin
+  done := '{}';
+  faulty := '{}';
+  busy := '{}';
+  if cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  begin
+    perform millrace.do_to_held(p_bulk, p_run_ids);
+    done := p_run_ids;
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 and millrace.error_kind(sqlstate, v_context) = 'transient' then
+      busy := p_run_ids;
+      return;
+    elsif v_half = 0 then
+      faulty := p_run_ids;
+      insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
+      values (p_bulk.id, p_run_ids[1], sqlstate, millrace.cut_text(sqlerrm, 1000))
+      on conflict on constraint bulk_faults_pkey do nothing;
+      return;
+    end if;
+  end;
+  v_one := millrace.do_to_each(p_bulk, p_run_ids[:v_half]);
+  v_other := millrace.do_to_each(p_bulk, p_run_ids[v_half + 1:]);
+  done := v_one.done || v_other.done;
+  faulty := v_one.faulty || v_other.faulty;
+  busy := v_one.busy || v_other.busy;
+end
+$$;
+
+-- Says why whoever began a bulk may no longer act in it; null where they may.
+create or replace function millrace.bulk_fault(p_bulk millrace.bulks) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_bulk.key = 'user' and not exists (
+      select
+      from millrace.operators o
+      join millrace.pipelines p on p.id = p_bulk.pipeline_id
+      where o.subject = p_bulk.subject
+        and o.role in ('operator', 'admin')
+        and (o.pipelines is null or p.name = any (o.pipelines))) then
+    return format('%s may no longer act here', p_bulk.subject);
+  end if;
+  return null;
+end
+$$;
+
+-- Saves how far a bulk has come with a slice. What somebody has held for ten minutes since its end
+-- was reached becomes a fault.
+create or replace function millrace.save_slice(
+  p_bulk millrace.bulks,
+  p_next bigint,
+  p_held bigint[],
+  p_counts int[])
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_at_end_at timestamptz := coalesce(p_bulk.at_end_at, case
+    when p_next is null or p_next >= p_bulk.last_run_id then v_now end);
+  v_given_up bigint[] := case
+    when v_at_end_at <= v_now - interval '10 minutes' then p_held
+    else '{}'
+  end;
+  v_held bigint[] := case when cardinality(v_given_up) > 0 then '{}' else p_held end;
+  v_over boolean := v_at_end_at is not null and cardinality(v_held) = 0;
+begin
+  insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+  select p_bulk.id, g, 'busy', 'somebody held its row for ten minutes'
+  from unnest(v_given_up) g
+  on conflict on constraint bulk_faults_pkey do nothing;
+  update millrace.bulks b
+  set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
+    slices = b.slices + 1, done = b.done + p_counts[1],
+    faults = b.faults + p_counts[2] + cardinality(v_given_up),
+    passed_over = b.passed_over + p_counts[3],
+    state = case when v_over then 'done' else b.state end,
+    ended_at = case when v_over then v_now end
+  where b.id = p_bulk.id
+  returning b.* into p_bulk;
+  if v_over then
+    perform millrace.schedule_bulks();
+  end if;
+  return p_bulk;
+end
+$$;
+
+-- Works off the next slice of a bulk, unless somebody else is doing so. It gives way before
+-- Postgres looks for deadlocks.
+create or replace function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_bulk millrace.bulks;
+  v_found record;
+  v_wanted bigint[];
+  v_free bigint[];
+  v_still bigint[];
+  v_did record;
+  v_held bigint[];
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  where b.id = p_bulk_id
+  for no key update skip locked;
+  if not found then
+    select b.* into v_bulk from millrace.bulks b where b.id = p_bulk_id;
+    return v_bulk;
+  elsif v_bulk.state <> 'running' then
+    return v_bulk;
+  elsif millrace.bulk_fault(v_bulk) is not null then
+    update millrace.bulks b
+    set state = 'stopped', why = millrace.bulk_fault(v_bulk)
+    where b.id = p_bulk_id
+    returning b.* into v_bulk;
+    return v_bulk;
+  end if;
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id, 500, p_up => true);
+  v_wanted := v_bulk.held[:200] || v_found.run_ids;
+  v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
+  v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
+    null, cardinality(v_free) + 1, p_up => true)).run_ids;
+  v_did := millrace.do_to_each(v_bulk, v_still);
+  v_held := v_bulk.held[201:] || v_did.busy || array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.id <> all (v_free)
+    order by r.id);
+  if cardinality(v_still) > 0 then
+    perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
+      v_did.done,
+      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+        'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
+          'faults', cardinality(v_did.faulty), 'held', cardinality(v_did.busy))));
+  end if;
+  return millrace.save_slice(v_bulk, v_found.next, v_held, array[
+    cardinality(v_did.done), cardinality(v_did.faulty),
+    cardinality(v_free) - cardinality(v_still)]);
+end
+$$;
+
+-- Works off a slice of each bulk that runs, for pg_cron and the sweep. A fault of one ends no
+-- other.
+create or replace function millrace.work_bulks() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_bulk_id bigint;
+  v_worked int := 0;
+  v_context text;
+begin
+  for v_bulk_id in
+    select b.id
+    from millrace.bulks b
+    where b.state = 'running'
+    order by b.id
+  loop
+    begin
+      perform millrace.work_slice(v_bulk_id);
+      v_worked := v_worked + 1;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'bulk_failed',
+          format('A slice of bulk %s failed: %s', v_bulk_id, sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  return v_worked;
+end
+$$;
+
+-- Schedules the job that works on bulks while one runs, else not at all. As with the poller, nobody
+-- waits for another's row of cron.job: the sweep works on bulks, too.
+create or replace function millrace.schedule_bulks() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_wanted boolean := exists (select from millrace.bulks b where b.state = 'running');
+begin
+  if v_wanted = exists (select from cron.job j where j.jobname = 'millrace-bulks')
+    or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_bulks')) then
+    return;
+  elsif v_wanted then
+    perform cron.schedule('millrace-bulks', '2 seconds', 'select millrace.work_bulks()');
+  else
+    perform cron.unschedule('millrace-bulks');
+  end if;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'bulks_not_scheduled',
+        'The job of the bulks could not be scheduled: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- The sweep's part: throttles whose time is over, a slice of each bulk, old lines of the journal.
+create or replace function millrace.sweep_operators() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.end_throttles();
+  perform millrace.prune_journal();
+  perform millrace.schedule_bulks();
+  return jsonb_build_object('bulks', millrace.work_bulks());
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of throttles, bulks and the journal failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
+-- Bulks: a verb over all runs that match a filter
+--
+-- A preview writes a row of millrace.bulks with the filter, its times frozen, and counts what it
+-- would meet. Whoever begins it owns it. Then it is worked off in slices of at most 500 runs, in
+-- the order of their ids (bulk-slices.sql), by calls of `continue`, by a job of pg_cron that runs
+-- as long as there is one, and by the sweep. What has been done stands in its row, which each slice
+-- changes in its own transaction: so it goes on from there whatever ended the last one, and comes
+-- to no run twice.
+
+-- Shows a bulk.
+create or replace function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'bulk', p_bulk.id, 'state', p_bulk.state, 'do', p_bulk.args, 'filter', p_bulk.filter,
+    'by', p_bulk.subject, 'reason', p_bulk.reason, 'preview', p_bulk.preview,
+    'frozen_at', p_bulk.frozen_at, 'began_at', p_bulk.began_at, 'ended_at', p_bulk.ended_at,
+    'why', p_bulk.why, 'slices', p_bulk.slices, 'done', p_bulk.done,
+    'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
+    'held', cardinality(p_bulk.held),
+    'faults_by_run', (
+      select jsonb_agg(jsonb_build_object(
+        'run', f.run_id, 'code', f.code, 'message', f.message) order by f.run_id)
+      from (
+        select o.*
+        from millrace.bulk_faults o
+        where o.bulk_id = p_bulk.id
+        order by o.run_id
+        limit 100) f)))
+$$;
+
+-- Raises MR002 unless what a bulk is to do is a verb over runs with what that verb needs, and its
+-- filter a filter of one pipeline. Returns the filter with the state of runs that the verb is for.
+create or replace function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fields jsonb := millrace.act_fields();
+  v_wanted text[] := case p_do ->> 'verb'
+    when 'skip' then '{stage}'
+    when 'fail' then '{stage}'
+    when 'prioritise' then '{priority}'
+    else '{}'
+  end;
+begin
+  perform millrace.check_asked(p_do, jsonb_build_object(
+    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}'::jsonb,
+    'stage', v_fields -> 'stage', 'message', v_fields -> 'message',
+    'permanent', v_fields -> 'permanent', 'priority', v_fields -> 'priority'), 'do');
+  perform millrace.need_fields(p_do, variadic array['verb'] || v_wanted);
+  perform millrace.check_asked(p_filter, millrace.filter_fields(), 'filter');
+  if not p_filter ? 'pipeline' then
+    raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
+      using errcode = 'MR002', hint = 'Set it; nothing was done.';
+  elsif not p_filter ? 'status' and p_do ->> 'verb' = 'reset' then
+    raise exception 'filter.status is missing, but a reset takes up runs that are over, too'
+      using errcode = 'MR002', hint = 'Say which: running, completed, failed or cancelled.';
+  end if;
+  return jsonb_build_object('status',
+    case when p_do ->> 'verb' = 'retry' then 'failed' else 'running' end) || p_filter;
+end
+$$;
+
+-- Says what a run of a stage costs on average, for each stage of a pipeline of which some attempt
+-- has told its cost, among the newest.
+create or replace function millrace.average_costs(p_pipeline_id int)
+returns table (stage_id int, cost_usd numeric)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select a.stage_id, avg((a.usage ->> 'cost_usd')::numeric)
+  from (
+    select o.stage_id, o.usage
+    from millrace.attempts o
+    order by o.id desc
+    limit 10000) a
+  join millrace.stages s on s.id = a.stage_id
+  where s.pipeline_id = p_pipeline_id
+    and jsonb_typeof(a.usage -> 'cost_usd') = 'number'
+  group by a.stage_id
+$$;
+
+-- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
+-- and all that come after them. Null where no stage has told what it costs.
+create or replace function millrace.estimate_cost(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_run_ids bigint[])
+returns numeric
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with begun as (
+    select r.version_id, b.stage_id, count(*) as runs
+    from millrace.runs r
+    cross join lateral (
+      select vs.stage_id
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where p_do ->> 'verb' in ('reset', 'skip')
+        and vs.version_id = r.version_id
+        and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
+      union
+      select a.stage_id
+      from millrace.attempts a
+      where p_do ->> 'verb' = 'retry'
+        and a.run_id = r.id
+        and a.state in ('failed', 'cancelled')
+        and not a.superseded) b
+    where r.id = any (p_run_ids)
+    group by r.version_id, b.stage_id
+  )
+  select round(sum(b.runs * c.cost_usd), 6)
+  from begun b
+  join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
+  join millrace.average_costs(p_pipeline_id) c
+    on c.stage_id = any (vs.dependents)
+    or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
+$$;
+
+-- Counts what a bulk would meet, up to 10,000 runs, and estimates what that costs. It looks at so
+-- many runs at most: whether there are more it may leave open.
+create or replace function millrace.preview_of(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_conditions jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := '{}';
+  v_next bigint := 0;
+  v_found record;
+  v_cost numeric;
+begin
+  for v_look in 1 .. 25 loop
+    v_found := millrace.find_runs(
+      p_conditions, v_next, 10000 - cardinality(v_runs), p_up => true);
+    v_runs := v_runs || v_found.run_ids;
+    v_next := v_found.next;
+    exit when v_next is null or cardinality(v_runs) >= 10000;
+  end loop;
+  v_cost := millrace.estimate_cost(p_pipeline_id, p_do, v_runs);
+  return (
+    select jsonb_build_object(
+      'runs', case
+        when v_next is not null then trim(to_char(count(*), '999,999')) || '+'
+        else count(*)::text
+      end,
+      'oldest', min(coalesce(r.finished_at, r.created_at)),
+      'newest', max(coalesce(r.finished_at, r.created_at)),
+      'cost_usd', v_cost)
+    from millrace.runs r
+    where r.id = any (v_runs));
+end
+$$;
+
+-- Makes the row of a bulk and says what it would meet. Nothing is done to any run.
+create or replace function millrace.preview_bulk(
+  p_caller millrace.caller,
+  p_do jsonb,
+  p_filter jsonb,
+  p_reason text)
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_filter jsonb := millrace.check_bulk(p_do, p_filter);
+  v_pipeline millrace.pipelines := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
+  v_last bigint := coalesce((select r.id from millrace.runs r order by r.id desc limit 1), 0);
+  v_bulk millrace.bulks;
+begin
+  if p_do ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_do ->> 'stage');
+  end if;
+  -- Up to now, this very moment included.
+  v_filter := v_filter || jsonb_build_object('before', least(
+    millrace.asked_time(p_filter, 'before'), v_now + interval '1 microsecond'));
+  v_bulk.conditions := millrace.read_filter(p_caller, v_filter)
+    || jsonb_build_object('last_run_id', v_last);
+  insert into millrace.bulks (
+    verb, args, filter, conditions, pipeline_id, subject, key, frozen_at, last_run_id, preview,
+    reason, created_at)
+  values (
+    p_do ->> 'verb', p_do, v_filter, v_bulk.conditions, v_pipeline.id, p_caller.subject,
+    p_caller.key, v_now, v_last, millrace.preview_of(v_pipeline.id, p_do, v_bulk.conditions),
+    p_reason, v_now)
+  returning * into v_bulk;
+  return v_bulk;
+end
+$$;
+
+-- Finds a bulk of a pipeline that the caller sees, and holds it; raises MR003 where there is none.
+create or replace function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bulk millrace.bulks;
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  join millrace.pipelines p on p.id = b.pipeline_id
+  where b.id = p_bulk
+    and millrace.sees(p_caller, p.name)
+  for no key update of b;
+  if not found then
+    raise exception 'there is no bulk % that you see', coalesce(p_bulk::text, 'null')
+      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+  end if;
+  return v_bulk;
+end
+$$;
+
+-- Raises MR004 about a bulk whose state does not allow a verb.
+create or replace function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'bulk % cannot be %: it is %', p_bulk.id, p_verb, p_bulk.state
+    using errcode = 'MR004', hint = case p_bulk.state
+      when 'previewed' then 'Begin it first.'
+      when 'running' then 'It is under way: continue helps it on, abort ends it.'
+      when 'stopped' then 'Who began it is no operator any more: begin it anew.'
+      else 'Preview it anew.'
+    end;
+end
+$$;
+
+-- Begins, goes on with, aborts or shows a bulk, or makes the preview of one. Who begins it is whom
+-- its slices act for. Returns what the journal is to say of it.
+create or replace function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := p_request ->> 'verb';
+  v_bulk millrace.bulks;
+begin
+  if v_verb = 'preview' then
+    perform millrace.need_fields(p_request, 'do', 'filter');
+    v_bulk := millrace.preview_bulk(
+      p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
+  else
+    perform millrace.need_fields(p_request, 'bulk');
+    v_bulk := millrace.bulk_seen(p_caller, (p_request ->> 'bulk')::bigint);
+  end if;
+  if v_verb = 'begin' then
+    if v_bulk.state not in ('previewed', 'stopped') then
+      perform millrace.refuse_bulk(v_bulk, 'begun');
+    end if;
+    update millrace.bulks b
+    set state = 'running', subject = p_caller.subject, key = p_caller.key, why = null,
+      began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+    perform millrace.schedule_bulks();
+  elsif v_verb = 'abort' then
+    if v_bulk.state not in ('previewed', 'running', 'stopped') then
+      perform millrace.refuse_bulk(v_bulk, 'aborted');
+    end if;
+    update millrace.bulks b
+    set state = 'aborted', ended_at = millrace.now(), why = p_request ->> 'reason'
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+    perform millrace.schedule_bulks();
+  elsif v_verb = 'continue' then
+    if v_bulk.state not in ('running', 'done') then
+      perform millrace.refuse_bulk(v_bulk, 'continued');
+    end if;
+    v_bulk := millrace.work_slice(v_bulk.id);
+  end if;
+  return jsonb_build_object(
+    'pipeline', v_bulk.filter ->> 'pipeline', 'stage', v_bulk.args ->> 'stage',
+    'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.shown_bulk(v_bulk));
 end
 $$;
 
@@ -14170,6 +15203,1287 @@ begin
 end
 $$;
 
+-- The operators' door: one function for every verb
+--
+-- millrace_act() asks who calls, reads the request, does the verb and writes the line of the
+-- journal, all in one transaction. A request_id that the same operator has used before is answered
+-- as it was, and nothing is done again.
+
+-- Says which fields a request may have.
+create or replace function millrace.act_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
+      "pause", "unpause", "throttle", "unthrottle", "acknowledge", "silence",
+      "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
+    'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
+    'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
+    'operator', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'pipeline', f.fields -> 'pipeline', 'stage', f.fields -> 'stage',
+    'run', f.fields -> 'run', 'entity', f.fields -> 'entity',
+    'message', '{"type": "string", "maxLength": 2000}'::jsonb,
+    'permanent', '{"type": "boolean"}'::jsonb,
+    'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
+    'limits', '{"type": "object"}'::jsonb,
+    'until', f.fields -> 'since',
+    'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
+    'alert', f.fields -> 'run',
+    'kind', f.fields -> 'stage',
+    'bulk', f.fields -> 'run',
+    'do', '{"type": "object"}'::jsonb,
+    'filter', '{"type": "object"}'::jsonb,
+    'subject', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'role', '{"enum": ["viewer", "operator", "admin"]}'::jsonb,
+    'pipelines', '{"type": ["array", "null"], "maxItems": 1000,
+      "items": {"type": "string", "maxLength": 100}}'::jsonb,
+    'payloads', '{"type": "boolean"}'::jsonb)
+  from (select millrace.filter_fields() as fields) f
+$$;
+
+-- Raises MR002 where a request lacks one of the fields that its verb needs.
+create or replace function millrace.need_fields(p_request jsonb, variadic p_fields text[])
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_field text;
+begin
+  foreach v_field in array p_fields loop
+    if coalesce(p_request -> v_field, 'null') = 'null' then
+      raise exception '% is missing, but % needs it', v_field, p_request ->> 'verb'
+        using errcode = 'MR002', hint = format('Set %s; nothing was done.', v_field);
+    end if;
+  end loop;
+end
+$$;
+
+-- Reads until when something is to hold: a time, or so many minutes from now.
+create or replace function millrace.asked_end(p_request jsonb) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(millrace.asked_time(p_request, 'until'),
+    millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
+$$;
+
+-- Finds the answer to a request that the same operator has sent before; null where it is new.
+-- Raises MR004 where its request_id was that of another request. Of two at once the second waits.
+create or replace function millrace.answered_before(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line millrace.journal;
+begin
+  if not p_request ? 'request_id' then
+    return null;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended(
+    concat_ws(' ', 'millrace.request', p_caller.key, p_caller.subject, p_request ->> 'request_id'),
+    0));
+  select j.* into v_line
+  from millrace.journal j
+  where j.key = p_caller.key
+    and j.subject is not distinct from p_caller.subject
+    and j.request_id = p_request ->> 'request_id';
+  if not found then
+    return null;
+  elsif v_line.request_print <> md5(p_request::text) then
+    raise exception 'request_id % was that of another request, line % of the journal',
+      millrace.short_json(p_request -> 'request_id'), v_line.id
+      using errcode = 'MR004', hint = 'Make up a new one for each request; nothing was done.';
+  end if;
+  return v_line.outcome || jsonb_build_object('repeated', true);
+end
+$$;
+
+-- Does a verb to the run that a request names, or to the newest of the row that it names. Returns
+-- what the journal is to say of it.
+create or replace function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_request ->> 'stage';
+  v_outcome jsonb := '{}';
+  v_run millrace.runs;
+  v_pipeline millrace.pipelines;
+begin
+  if p_request ? 'run' then
+    v_run := millrace.run_seen(p_caller, (p_request ->> 'run')::bigint);
+  else
+    perform millrace.need_fields(p_request, 'pipeline', 'entity');
+    v_run := millrace.run_seen(p_caller, millrace.run_of(
+      (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
+      p_request ->> 'entity'));
+  end if;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = v_run.pipeline_id;
+  if v_stage is not null then
+    perform millrace.stage_seen(v_pipeline, v_stage);
+  end if;
+  perform millrace.do_to_run(v_run.id, p_request);
+  if p_request ->> 'verb' in ('fail', 'prioritise') then
+    v_outcome := p_request - array['verb', 'reason', 'request_id', 'operator', 'pipeline',
+      'entity', 'run', 'stage'];
+  end if;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage,
+    'run_ids', array[v_run.id],
+    'outcome', v_outcome || jsonb_build_object('run', v_run.id, 'status', (
+      select r.status from millrace.runs r where r.id = v_run.id)));
+end
+$$;
+
+-- Does a verb to one run.
+create or replace function millrace.do_to_run(p_run bigint, p_request jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_request ->> 'stage';
+begin
+  case p_request ->> 'verb'
+    when 'retry' then
+      perform millrace.retry_one(p_run, v_stage);
+    when 'cancel' then
+      perform millrace.cancel_one(p_run);
+    when 'reset' then
+      perform millrace.reset_one(p_run, v_stage);
+    when 'skip' then
+      perform millrace.need_fields(p_request, 'stage');
+      perform millrace.skip_one(p_run, v_stage);
+    when 'fail' then
+      perform millrace.need_fields(p_request, 'stage');
+      perform millrace.fail_one(p_run, v_stage, p_request ->> 'message',
+        (p_request ->> 'permanent')::boolean);
+    when 'prioritise' then
+      perform millrace.need_fields(p_request, 'priority');
+      perform millrace.prioritise_one(p_run, (p_request ->> 'priority')::int);
+    when 'hurry' then
+      perform millrace.hurry_one(p_run, v_stage);
+  end case;
+end
+$$;
+
+-- Pauses or throttles a pipeline or a stage, or lets it go on. Returns what the journal is to say
+-- of it.
+create or replace function millrace.act_on_stage(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage millrace.stages;
+  v_outcome jsonb := '{}';
+begin
+  perform millrace.need_fields(p_request, 'pipeline');
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  if p_request ->> 'verb' in ('throttle', 'unthrottle') then
+    perform millrace.need_fields(p_request, 'stage');
+  end if;
+  if p_request ? 'stage' then
+    v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  end if;
+  case p_request ->> 'verb'
+    when 'pause' then
+      perform millrace.switch(v_pipeline.name, v_stage.name, false, p_line);
+    when 'unpause' then
+      v_outcome := jsonb_build_object('now',
+        millrace.switch_on(v_pipeline.name, v_stage.name, p_line));
+    when 'throttle' then
+      perform millrace.throttle_stage(v_stage, p_request -> 'limits',
+        millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+      v_outcome := jsonb_build_object('limits', p_request -> 'limits',
+        'until', millrace.asked_end(p_request));
+    when 'unthrottle' then
+      if not millrace.unthrottle_stage(v_stage.id) then
+        raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
+          using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+      end if;
+  end case;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+    'outcome', v_outcome);
+end
+$$;
+
+-- Adds an operator, changes or removes one; only an admin of all pipelines may. Returns what the
+-- journal is to say of it.
+create or replace function millrace.act_on_operator(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.need_fields(p_request, 'subject');
+  if p_caller.role <> 'admin' or p_caller.pipelines is not null then
+    raise exception 'only an admin of all pipelines says who is an operator'
+      using errcode = '42501', hint = 'Ask one of them.';
+  elsif p_request ->> 'verb' = 'grant' then
+    perform millrace.need_fields(p_request, 'role');
+    insert into millrace.operators as o (subject, role, line, pipelines, payloads)
+    values (p_request ->> 'subject', p_request ->> 'role', p_line,
+      case when jsonb_typeof(p_request -> 'pipelines') = 'array' then array(
+        select (millrace.pipeline_seen(p_caller, n)).name
+        from jsonb_array_elements_text(p_request -> 'pipelines') n) end,
+      coalesce((p_request ->> 'payloads')::boolean, false))
+    on conflict on constraint operators_pkey do update set
+      role = excluded.role, pipelines = excluded.pipelines, payloads = excluded.payloads,
+      line = excluded.line;
+  else
+    update millrace.operators o set line = p_line where o.subject = p_request ->> 'subject';
+    delete from millrace.operators o where o.subject = p_request ->> 'subject';
+    if not found then
+      raise exception 'there is no operator %', millrace.short_json(p_request -> 'subject')
+        using errcode = 'MR003', hint = 'Those there are: select * from millrace.operators.';
+    end if;
+  end if;
+  return jsonb_build_object('outcome', p_request - array['verb', 'reason', 'request_id',
+    'operator']);
+end
+$$;
+
+-- Does what a request asks. Returns what the journal is to say of it.
+create or replace function millrace.do_act(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  case
+    when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
+      return millrace.act_on_stage(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('acknowledge', 'silence') then
+      return millrace.act_on_alert(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
+      return millrace.act_in_bulk(p_caller, p_request);
+    when p_request ->> 'verb' in ('grant', 'revoke') then
+      return millrace.act_on_operator(p_caller, p_request, p_line);
+    else
+      return millrace.act_on_run(p_caller, p_request);
+  end case;
+end
+$$;
+
+create or replace function public.millrace_act(p_request jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
+  v_line bigint;
+  v_answer jsonb;
+  v_said jsonb;
+begin
+  perform millrace.check_asked(p_request, millrace.act_fields(), 'p_request');
+  perform millrace.need_fields(p_request, 'verb');
+  v_answer := millrace.answered_before(v_caller, p_request);
+  if v_answer is not null then
+    return v_answer;
+  end if;
+  v_line := nextval('millrace.journal_id_seq');
+  v_said := millrace.do_act(v_caller, p_request, v_line);
+  v_answer := v_said -> 'outcome' || jsonb_build_object('verb', p_request ->> 'verb');
+  if p_request ->> 'verb' in ('status', 'continue') and not p_request ? 'request_id' then
+    return v_answer;
+  end if;
+  v_answer := v_answer || jsonb_build_object('line', v_line);
+  perform millrace.note(
+    p_request ->> 'verb', v_said ->> 'pipeline', v_said ->> 'stage',
+    array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
+    v_said || jsonb_build_object('id', v_line, 'subject', v_caller.subject, 'key', v_caller.key,
+      'reason', p_request -> 'reason', 'request_id', p_request -> 'request_id',
+      'request_print', md5(p_request::text), 'outcome', v_answer));
+  return v_answer;
+end
+$$;
+
+-- The operators' door: alerts acknowledged and silenced
+
+-- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
+create or replace function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.silences s
+    where s.until > millrace.now()
+      and (s.pipeline is null or s.pipeline = p_pipeline)
+      and (s.stage is null or s.stage = p_stage)
+      and (s.kind is null or s.kind = p_kind));
+end
+$$;
+
+-- Notes that somebody looks after an alert. Returns what the journal is to say of it.
+create or replace function millrace.acknowledge_alert(
+  p_caller millrace.caller,
+  p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert record;
+begin
+  perform millrace.need_fields(p_request, 'alert');
+  select l.* into v_alert
+  from millrace.all_alerts l
+  where l.id = (p_request ->> 'alert')::bigint
+    and millrace.sees(p_caller, l.pipeline);
+  if not found then
+    raise exception 'there is no alert % that you see', p_request ->> 'alert'
+      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
+  elsif v_alert.resolved_at is not null or v_alert.acknowledged_at is not null then
+    raise exception 'alert % cannot be acknowledged: %', v_alert.id,
+      case when v_alert.resolved_at is not null then 'it is over'
+        else v_alert.acknowledged_by || ' looks after it' end
+      using errcode = 'MR004', hint = 'Open ones: millrace_alerts({"open": true}).';
+  end if;
+  perform millrace.mark_acknowledged(v_alert.id, coalesce(p_caller.subject, session_user));
+  return jsonb_build_object('pipeline', v_alert.pipeline, 'stage', v_alert.stage,
+    'run_ids', array_remove(array[v_alert.run_id], null),
+    'outcome', jsonb_build_object('alert', v_alert.id));
+end
+$$;
+
+-- Acknowledges an alert, or silences alerts for a while. What is silenced is that of an alert that
+-- the request names, or the pipeline, stage and kind in it.
+create or replace function millrace.act_on_alert(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.asked_end(p_request);
+  v_silence millrace.silences;
+begin
+  if p_request ->> 'verb' = 'acknowledge' then
+    return millrace.acknowledge_alert(p_caller, p_request);
+  end if;
+  perform millrace.need_fields(p_request, 'reason');
+  v_silence.pipeline := p_request ->> 'pipeline';
+  v_silence.stage := p_request ->> 'stage';
+  v_silence.kind := p_request ->> 'kind';
+  if p_request ? 'alert' then
+    select l.pipeline, l.stage, l.kind
+    into v_silence.pipeline, v_silence.stage, v_silence.kind
+    from millrace.all_alerts l
+    where l.id = (p_request ->> 'alert')::bigint;
+  end if;
+  if v_silence.pipeline is not null or p_caller.pipelines is not null then
+    v_silence.pipeline := (millrace.pipeline_seen(p_caller, v_silence.pipeline)).name;
+  end if;
+  if v_until is null or v_until <= millrace.now()
+      or v_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(v_until::text, 'missing')
+      using errcode = 'MR002', hint = 'Set until, or minutes.';
+  end if;
+  delete from millrace.silences s where s.until < millrace.now();
+  insert into millrace.silences (pipeline, stage, kind, until, reason, line)
+  values (v_silence.pipeline, v_silence.stage, v_silence.kind, v_until, p_request ->> 'reason',
+    p_line)
+  returning * into v_silence;
+  return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
+    'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_until));
+end
+$$;
+
+-- The operators' filter: what lists and bulks may ask of runs, and how they are found
+--
+-- A call looks at so many runs at most, newest first (a bulk: oldest first), and says up to which
+-- it has come, so that none grows with history. Rows, parents, what runs and what has failed are
+-- looked up by their indexes; anything else goes through the runs by their ids.
+
+-- Says which fields a filter may have.
+create or replace function millrace.filter_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'pipeline', name.of, 'stage', name.of,
+    'status', '{"enum": ["running", "completed", "failed", "cancelled"]}'::jsonb,
+    'error_code', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'entity', key.of,
+    'entities', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', key.of),
+    'label', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'run', id.of,
+    'runs', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', id.of),
+    'trace', jsonb_build_object('type', 'string', 'wanted', 'a UUID as text',
+      'pattern', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'),
+    'parent', id.of,
+    'since', time.of, 'before', time.of)
+  from
+    (values ('{"type": "string", "maxLength": 100, "wanted": "a name"}'::jsonb)) name(of),
+    (values ('{"type": "string", "minLength": 1, "maxLength": 2000,
+      "wanted": "the key of a row as text, of 1 to 2000 characters"}'::jsonb)) key(of),
+    (values ('{"type": "integer", "minimum": 1, "maximum": 9007199254740991}'::jsonb)) id(of),
+    (values (jsonb_build_object('type', 'string', 'maxLength', 40,
+      'wanted', 'a time such as 2026-11-21T08:00:00Z',
+      'pattern', '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$')))
+      time(of)
+$$;
+
+-- Raises MR002 unless what somebody asks has these fields alone, in their form and to a size that
+-- a person might send.
+create or replace function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := jsonb_build_object(
+    'type', 'object', 'properties', p_fields, 'additionalProperties', false);
+  v_fault text;
+begin
+  if octet_length(p_asked::text) > 200000 then
+    v_fault := format('%s has %s bytes, but may have 200000 at most',
+      p_name, octet_length(p_asked::text));
+  else
+    v_fault := millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name);
+  end if;
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+  end if;
+end
+$$;
+
+-- Reads a time that somebody wrote; null where they wrote none.
+create or replace function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (p_asked ->> p_field)::timestamptz;
+exception
+  when data_exception then
+    raise exception '% is %, but must be a time such as 2026-11-21T08:00:00Z',
+      p_field, millrace.short_json(p_asked -> p_field)
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+end
+$$;
+
+-- Reads the cursor of a list, which is the last number that was shown; null at its beginning. It
+-- says where to go on and nothing more, so whoever makes one up sees no more than before.
+create or replace function millrace.asked_cursor(p_asked jsonb) returns bigint
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ->> 'cursor' !~ '^[0-9]{1,18}$' then
+    raise exception 'cursor is %, but must be what an answer had as next',
+      millrace.short_json(p_asked -> 'cursor')
+      using errcode = 'MR002', hint = 'Leave it out to begin with the newest.';
+  end if;
+  return (p_asked ->> 'cursor')::bigint;
+end
+$$;
+
+-- Reads a filter that check_asked() accepts: names become ids, and pipeline_ids are those that the
+-- caller sees.
+create or replace function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_filter jsonb := jsonb_build_object(
+    'status', p_asked -> 'status',
+    'error_code', p_asked -> 'error_code',
+    'trace', p_asked -> 'trace',
+    'parent', p_asked -> 'parent',
+    'since', millrace.asked_time(p_asked, 'since'),
+    'before', millrace.asked_time(p_asked, 'before'),
+    'runs', coalesce(p_asked -> 'runs', jsonb_build_array(p_asked -> 'run')),
+    'entities', coalesce(p_asked -> 'entities', jsonb_build_array(p_asked -> 'entity')));
+begin
+  if p_asked ? 'pipeline' then
+    v_pipeline := millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline');
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array[v_pipeline.id]);
+  else
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array(
+      select p.id
+      from millrace.pipelines p
+      where millrace.sees(p_caller, p.name)
+      order by p.id));
+  end if;
+  if (p_asked ? 'stage' or p_asked ? 'label') and v_pipeline.id is null then
+    raise exception 'pipeline is missing, but a stage or a label belongs to one'
+      using errcode = 'MR002', hint = 'Set pipeline to its name.';
+  end if;
+  if p_asked ? 'stage' then
+    v_filter := v_filter || jsonb_build_object(
+      'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
+  end if;
+  if p_asked ? 'label' then
+    raise exception 'pipeline % declares no label, so that no row is found by one', v_pipeline.name
+      using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+  elsif v_filter -> 'entities' = '[null]' then
+    v_filter := v_filter - 'entities';
+  end if;
+  return jsonb_strip_nulls(case
+    when v_filter -> 'runs' = '[null]' then v_filter - 'runs'
+    else v_filter
+  end);
+end
+$$;
+
+-- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
+-- which a run failed or was cancelled, or, while it runs, at which it is.
+create or replace function millrace.filter_conditions(p_filter jsonb) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(E'\n    and ',
+    format('r.pipeline_id = any (%L)', array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i)),
+    'r.id <= ' || (p_filter ->> 'last_run_id')::bigint,
+    'r.status = ' || quote_literal(p_filter ->> 'status'),
+    'r.trace_id = ' || quote_literal(p_filter ->> 'trace'),
+    'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
+    'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
+    case when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+      select
+      from millrace.attempts a
+      left join millrace.attempts o on o.id = a.parent_id
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
+          else '{completed,skipped}' end::millrace.attempt_state[])
+        %s
+        and not exists (
+          select
+          from millrace.attempts n
+          where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number))$sql$,
+      concat_ws(E'\n        ',
+        'and a.stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'and coalesce(a.error, o.error) ->> ''code'' = '
+          || quote_literal(p_filter ->> 'error_code'))) end)
+$$;
+
+-- Says from where a filter's runs are best read: by which condition over a row r of runs, other
+-- than its ids. Null: by their ids alone. What runs or has failed is read by its own index as long
+-- as it is no more than a call looks at.
+create or replace function millrace.filter_source(p_filter jsonb, p_most int) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipelines text := format('r.pipeline_id = any (%L)', array(
+    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i));
+  v_source text;
+  v_found int;
+begin
+  if p_filter ? 'runs' then
+    return format('r.id = any (%L)', array(
+      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i));
+  elsif p_filter ? 'entities' then
+    return v_pipelines || format(' and r.entity_id = any (%L)', array(
+      select i from jsonb_array_elements_text(p_filter -> 'entities') i));
+  elsif p_filter ? 'parent' then
+    return format('r.fan_out_id = any (%L)', array(
+      select f.id from millrace.fan_outs f where f.run_id = (p_filter ->> 'parent')::bigint));
+  elsif p_filter ->> 'status' in ('running', 'failed') then
+    v_source := format('r.status = %L and %s', p_filter ->> 'status', v_pipelines);
+    execute format(
+      'select count(*) from (select from millrace.runs r where %s limit %s) r',
+      v_source, p_most + 1)
+    into v_found;
+    return case when v_found <= p_most then v_source end;
+  end if;
+  return null;
+end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
+-- next says behind which to go on; null where none is left.
+create or replace function millrace.find_runs(
+  p_filter jsonb,
+  p_after bigint,
+  p_limit int,
+  p_up boolean default false,
+  out run_ids bigint[],
+  out next bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_most constant int := case when p_filter ?| array['stage_id', 'error_code'] then 4000
+    else 20000 end;
+  v_source text := millrace.filter_source(p_filter, c_most);
+  v_looked text := format(
+    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
+    concat_ws(' and ', v_source, case
+      when p_after is null then null
+      when p_up then format('r.id > %L', p_after)
+      else format('r.id < %L', p_after)
+    end, case when concat(v_source, p_after) = '' then 'true' end),
+    case when p_up then 'asc' else 'desc' end, c_most);
+begin
+  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
+    v_looked, millrace.filter_conditions(p_filter),
+    case when p_up then 'asc' else 'desc' end, p_limit)
+  into run_ids;
+  if cardinality(run_ids) = p_limit then
+    next := run_ids[p_limit];
+    return;
+  end if;
+  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+end
+$$;
+
+-- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
+
+-- Shows a line of the journal.
+create or replace function millrace.shown_line(p_line millrace.journal) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'line', p_line.id, 'at', p_line.at, 'verb', p_line.verb, 'pipeline', p_line.pipeline,
+    'stage', p_line.stage, 'runs', p_line.runs,
+    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
+    'by', coalesce(p_line.subject, p_line.session ->> 'user'), 'key', p_line.key,
+    'key_print', p_line.key_print, 'session', p_line.session, 'filter', p_line.filter,
+    'reason', p_line.reason, 'request_id', p_line.request_id, 'bulk', p_line.bulk_id,
+    'outcome', p_line.outcome))
+$$;
+
+-- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
+create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
+    'reason', j.reason, 'line', j.id)
+  from (values (1)) one
+  left join millrace.journal j on j.id = p_line
+  where not p_enabled
+$$;
+
+-- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
+create or replace function millrace.shown_stages(p_pipelines text[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
+    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
+    'oldest_age', extract(epoch from h.oldest_age),
+    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+    'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
+      'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
+      'line', t.line) end) order by p.name, s.id), '[]')
+  from millrace.stage_health h
+  join millrace.pipelines p on p.name = h.pipeline
+  join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+  left join millrace.throttles t on t.stage_id = s.id
+  left join millrace.journal j on j.id = t.line
+  where h.pipeline = any (p_pipelines)
+$$;
+
+create or replace function public.millrace_overview(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, '{}', 'p_query');
+  v_pipelines := array(
+    select p.name
+    from millrace.pipelines p
+    where millrace.sees(v_caller, p.name)
+    order by p.name);
+  return jsonb_build_object(
+    'now', millrace.now(),
+    'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
+      'payloads', v_caller.payloads),
+    'last_sweep_at', millrace.setting('last_sweep_at'),
+    'pipelines', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'pipeline', p.name, 'enabled', p.enabled,
+        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'open_alerts', millrace.capped_count(format(
+          'millrace.all_alerts l where l.resolved_at is null and l.pipeline = %L', p.name), 1000)
+        ) order by p.name), '[]')
+      from millrace.pipelines p
+      where p.name = any (v_pipelines)),
+    'stages', millrace.shown_stages(v_pipelines),
+    'bulks', (
+      select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
+      from millrace.bulks b
+      join millrace.pipelines p on p.id = b.pipeline_id
+      where b.state = 'running'
+        and p.name = any (v_pipelines)));
+end
+$$;
+
+-- Counts rows up to a number, beyond which it says that there are more: 1000, or 1000+.
+create or replace function millrace.capped_count(p_rows text, p_most int) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count int;
+begin
+  execute format('select count(*) from (select from %s limit %s) o', p_rows, p_most + 1)
+  into v_count;
+  return case
+    when v_count > p_most then trim(to_char(p_most, '999,999,999')) || '+'
+    else v_count::text
+  end;
+end
+$$;
+
+create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
+    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
+    'projection', v_pipeline.projection,
+    'version', (
+      select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
+    'health', millrace.shown_stages(array[v_pipeline.name]),
+    'stages', (
+      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'function', s.function_name,
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs)),
+        'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
+        'batch_size', s.batch_size, 'max_workers', s.max_workers,
+        'timeout_seconds', extract(epoch from s.timeout),
+        'deadline_seconds', extract(epoch from s.deadline),
+        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled)) order by vs.position),
+        '[]')
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_pipeline.current_version_id));
+end
+$$;
+
+create or replace function public.millrace_series(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+  v_to timestamptz;
+  v_from timestamptz;
+  v_step interval;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'stage', millrace.filter_fields() -> 'stage',
+    'from', millrace.filter_fields() -> 'since',
+    'to', millrace.filter_fields() -> 'since',
+    'step_seconds', '{"type": "integer", "minimum": 60, "maximum": 86400}'::jsonb), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if p_query ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_query ->> 'stage');
+  end if;
+  v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
+  v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
+  v_step := make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60));
+  if v_from >= v_to or v_to - v_from > v_step * 2000 then
+    raise exception 'from % to % is not 1 to 2000 steps of %', v_from, v_to, v_step
+      using errcode = 'MR002', hint = 'Ask for less at once, or for longer steps.';
+  end if;
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
+    'points', millrace.shown_series(v_pipeline.name, p_query ->> 'stage', v_from, v_to, v_step));
+end
+$$;
+
+-- Lists the points of a series, each as millrace.series() has it.
+create or replace function millrace.shown_series(
+  p_pipeline text,
+  p_stage text,
+  p_from timestamptz,
+  p_to timestamptz,
+  p_step interval)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_points jsonb := '[]';
+begin
+  if to_regprocedure('millrace.series(text,text,timestamptz,timestamptz,interval)') is not null
+  then
+    execute 'select coalesce(jsonb_agg(to_jsonb(s)), ''[]'') '
+      'from millrace.series($1, $2, $3, $4, $5) s'
+    into v_points
+    using p_pipeline, p_stage, p_from, p_to, p_step;
+  end if;
+  return v_points;
+end
+$$;
+
+create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  if p_query ? 'pipeline' then
+    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
+  else
+    v_pipelines := array(
+      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
+  end if;
+  return jsonb_build_object('groups', (
+    select coalesce(jsonb_agg(to_jsonb(g) order by g.pipeline, g.stage, g.error_code), '[]')
+    from (
+      select d.pipeline, d.stage, millrace.cut_text(d.error_code, 500) as error_code,
+        case when count(*) > 10000 then '10,000+' else count(*)::text end as runs,
+        min(d.failed_at) as oldest, max(d.failed_at) as newest
+      from millrace.dead_letters d
+      where d.pipeline = any (v_pipelines)
+      group by d.pipeline, d.stage, d.error_code) g));
+end
+$$;
+
+-- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
+-- which to go on; null where none is left.
+create or replace function millrace.find_lines(
+  p_table text,
+  p_condition text,
+  p_asked jsonb,
+  out ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_most constant int := 20000;
+  v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
+  v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
+    p_table, coalesce(millrace.asked_cursor(p_asked), 9223372036854775807), c_most);
+begin
+  execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
+    v_looked, p_condition, v_limit)
+  into ids;
+  if cardinality(ids) = v_limit then
+    next := ids[v_limit];
+  else
+    execute format('select l.id from (%s) l offset %s', v_looked, c_most - 1) into next;
+  end if;
+end
+$$;
+
+-- Writes as SQL that a row l of a table of lines belongs to a pipeline that a caller sees, and to
+-- the one that they ask for. A line of no pipeline is for those who see all.
+create or replace function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ? 'pipeline' then
+    return format('l.pipeline = %L',
+      (millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).name);
+  end if;
+  return coalesce('l.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
+end
+$$;
+
+create or replace function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'open', '{"type": "boolean"}'::jsonb,
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
+  return jsonb_build_object(
+    'alerts', (
+      select coalesce(jsonb_agg(to_jsonb(l)
+        || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
+          'message', millrace.cut_text(l.message)) order by l.id desc), '[]')
+      from millrace.all_alerts l
+      where l.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+
+create or replace function public.millrace_journal(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'run', millrace.filter_fields() -> 'run',
+    'bulk', millrace.filter_fields() -> 'run',
+    'verb', millrace.filter_fields() -> 'stage',
+    'by', millrace.filter_fields() -> 'entity',
+    'since', millrace.filter_fields() -> 'since',
+    'before', millrace.filter_fields() -> 'before',
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    'l.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
+    'l.bulk_id = ' || (p_query ->> 'bulk')::bigint,
+    'l.verb = ' || quote_literal(p_query ->> 'verb'),
+    'coalesce(l.subject, l.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
+    'l.at >= ' || quote_literal(millrace.asked_time(p_query, 'since')),
+    'l.at < ' || quote_literal(millrace.asked_time(p_query, 'before'))), p_query);
+  return jsonb_build_object(
+    'lines', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from millrace.journal j
+      where j.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+
+-- Finds runs by what somebody may know of them: the number of the run or of an attempt, the key of
+-- the row, the trace, the label.
+create or replace function millrace.search_runs(
+  p_caller millrace.caller,
+  p_asked jsonb)
+returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := btrim(p_asked ->> 'text');
+  v_of jsonb := p_asked - 'text';
+  v_found bigint[];
+begin
+  v_found := (millrace.find_runs(millrace.read_filter(
+    p_caller, v_of || jsonb_build_object('entity', v_text)), null, 50)).run_ids;
+  if v_text ~ '^[1-9][0-9]{0,14}$' then
+    v_found := v_found
+      || (millrace.find_runs(millrace.read_filter(
+        p_caller, v_of || jsonb_build_object('runs', array[v_text::bigint])), null, 1)).run_ids
+      || (millrace.find_runs(millrace.read_filter(
+        p_caller, v_of || jsonb_build_object('runs', array(
+          select a.run_id from millrace.attempts a where a.id = v_text::bigint))),
+        null, 1)).run_ids;
+  elsif v_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+    v_found := v_found || (millrace.find_runs(millrace.read_filter(
+      p_caller, v_of || jsonb_build_object('trace', v_text)), null, 1)).run_ids;
+  end if;
+  return array(select distinct i from unnest(v_found) i order by i desc);
+end
+$$;
+
+create or replace function public.millrace_search(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'text', millrace.filter_fields() -> 'entity'), 'p_query');
+  if btrim(coalesce(p_query ->> 'text', '')) = '' then
+    raise exception 'text is missing, but must be what you look for'
+      using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
+  end if;
+  return jsonb_build_object(
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, p_query)));
+end
+$$;
+
+-- The operators' reads: runs, one run, one attempt
+--
+-- Each answers one jsonb, at a cost that does not grow with history, and shows the pipelines that
+-- its caller sees. Results, metadata and the details of errors are for those who see payloads.
+-- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
+
+-- Cuts a text that people or services wrote to so many characters.
+create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
+$$;
+
+-- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
+create or replace function millrace.shown_payload(p_value jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_value::text;
+begin
+  if octet_length(v_text) > 100000 then
+    return jsonb_build_object('cut', left(v_text, 20000), 'bytes', octet_length(v_text));
+  end if;
+  return jsonb_build_object('value', p_value);
+end
+$$;
+
+-- Shows an error: its code and its message, and what else it says to who sees payloads.
+create or replace function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'code', millrace.cut_text(p_error ->> 'code', 500),
+    'message', millrace.cut_text(p_error ->> 'message'),
+    'detail', case when p_payloads then millrace.cut_text(p_error ->> 'detail', 20000) end,
+    'stack', case when p_payloads then millrace.cut_text(p_error ->> 'stack', 4000) end))
+  where p_error is not null
+$$;
+
+-- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
+-- the first five by their stages.
+create or replace function millrace.standing_of(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+    'due_at', a.queue_at,
+    'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+      and not t.superseded
+      and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = t.run_id
+          and n.stage_id = t.stage_id
+          and n.number > t.number)
+    order by t.stage_id
+    limit 5) a
+  join millrace.stages s on s.id = a.stage_id
+  left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
+$$;
+
+-- Shows runs as a list has them, in the order of these ids.
+create or replace function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
+    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
+    'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
+    'item', millrace.cut_text(r.item_key),
+    'at', case when r.status <> 'completed' then millrace.standing_of(r.id) end))
+    order by i.place), '[]')
+  from unnest(p_run_ids) with ordinality i(id, place)
+  join millrace.runs r on r.id = i.id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  left join millrace.fan_outs f on f.id = r.fan_out_id
+$$;
+
+create or replace function public.millrace_runs(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, millrace.filter_fields()
+    || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
+    'p_query');
+  v_found := millrace.find_runs(
+    millrace.read_filter(v_caller, p_query),
+    millrace.asked_cursor(p_query),
+    coalesce((p_query ->> 'limit')::int, 50));
+  return jsonb_build_object(
+    'runs', millrace.shown_runs(v_found.run_ids),
+    'next', v_found.next::text);
+end
+$$;
+
+-- Shows the children of a run, one line a stage that has some.
+create or replace function millrace.shown_children(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
+    'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+    order by f.id), '[]')
+  from (
+    select o.*
+    from millrace.fan_outs o
+    where o.run_id = p_run_id
+    order by o.id desc
+    limit 50) f
+  join millrace.stages s on s.id = f.stage_id
+  join millrace.pipelines p on p.id = f.child_pipeline_id
+$$;
+
+-- Shows the newest attempts of a run, the oldest of them first.
+create or replace function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
+returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'attempt', a.id, 'stage', s.name, 'number', a.number, 'state', a.state,
+    'parent', a.parent_id, 'retries', a.retry_count, 'queued_at', a.created_at,
+    'due_at', a.queue_at, 'started_at', a.started_at, 'ended_at', a.finished_at,
+    'deadline_at', a.deadline_at, 'service', a.service, 'job', millrace.cut_text(a.job_id, 500),
+    'usage', a.usage, 'error', millrace.shown_error(a.error, p_payloads),
+    'superseded', nullif(a.superseded, false))) order by a.id), '[]')
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+    order by t.id desc
+    limit 500) a
+  join millrace.stages s on s.id = a.stage_id
+$$;
+
+create or replace function public.millrace_run(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'run', millrace.filter_fields() -> 'run'), 'p_query');
+  v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
+  return (millrace.shown_runs(array[v_run.id]) -> 0) || jsonb_build_object(
+    'version', (
+      select v.number from millrace.versions v where v.id = v_run.version_id),
+    'stages', (
+      select jsonb_agg(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs))) order by vs.position)
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_run.version_id),
+    'children', millrace.shown_children(v_run.id),
+    'attempts', millrace.shown_attempts(v_run.id, v_caller.payloads),
+    'cost_usd', (
+      select sum((a.usage ->> 'cost_usd')::numeric)
+      from millrace.attempts a
+      where a.run_id = v_run.id
+        and jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
+    'metadata', case when v_caller.payloads then (
+      select millrace.shown_payload(m.value)
+      from millrace.run_metadata m
+      where m.id = v_run.metadata_id) end,
+    'journal', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from (
+        select o.*
+        from millrace.journal o
+        where o.run_ids @> array[v_run.id]
+        order by o.id desc
+        limit 50) j));
+end
+$$;
+
+create or replace function public.millrace_attempt(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_attempt millrace.attempts;
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'attempt', millrace.filter_fields() -> 'run'), 'p_query');
+  select a.* into v_attempt
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where a.id = (p_query ->> 'attempt')::bigint
+    and millrace.sees(v_caller, p.name);
+  if not found then
+    raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
+      using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
+  end if;
+  v_run := millrace.run_seen(v_caller, v_attempt.run_id);
+  return jsonb_build_object(
+    'run', millrace.shown_runs(array[v_run.id]) -> 0,
+    'attempt', v_attempt.id,
+    'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
+    'number', v_attempt.number, 'state', v_attempt.state,
+    'queued_at', v_attempt.created_at, 'started_at', v_attempt.started_at,
+    'ended_at', v_attempt.finished_at, 'usage', v_attempt.usage,
+    'error', millrace.shown_error(v_attempt.error, v_caller.payloads),
+    'payloads', v_caller.payloads,
+    'output', case when v_caller.payloads and v_attempt.output is not null
+      then millrace.shown_payload(v_attempt.output) end);
+end
+$$;
+
 -- Due: the sweep starts runs by a timestamp column of the entity
 --
 -- A row whose column is past gets a run, unless it has a live one or got its last less than a
@@ -14647,7 +16961,13 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'ended', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -14690,9 +17010,9 @@ begin
     order by r.id, vs.position
     returning stage_id
   )
-  select array_agg(s.stage_id order by s.stage_id) into v_stages
-  from (select distinct k.stage_id from skipped k) s;
-  return coalesce(v_stages, '{}');
+  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
+  perform millrace.note_pulses('skipped', v_stages);
+  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 
@@ -14997,6 +17317,560 @@ as $$
   where f.state = 'open'
     and not t.recount
     and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
+$$;
+
+-- Finds stages whose figures are no recount of their attempts.
+create or replace function millrace.figure_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with figure as (
+    select t.stage_id,
+      sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+      sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
+      sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
+      sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
+      sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
+    from millrace.told_figures t
+    where t.stage_id <> 0
+    group by t.stage_id
+  ), recount as (
+    select a.stage_id, count(*) as finished,
+      count(*) filter (where a.state = 'completed') as completed,
+      count(*) filter (where a.state = 'failed') as failed,
+      count(*) filter (where a.state = 'skipped') as skipped,
+      count(*) filter (where a.state = 'cancelled') as cancelled
+    from millrace.attempts a
+    where a.state in ('completed', 'failed', 'skipped', 'cancelled')
+    group by a.stage_id
+  )
+  select 'every attempt that is over is counted once', null::bigint, null::bigint,
+    format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
+      coalesce(r.finished, 0), coalesce(f.finished, 0))
+  from figure f
+  full join recount r on r.stage_id = f.stage_id
+  where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
+    or r.completed > coalesce(f.completed, 0)
+    or r.failed > coalesce(f.failed, 0)
+    or r.skipped > coalesce(f.skipped, 0)
+    or r.cancelled > coalesce(f.cancelled, 0)
+$$;
+
+-- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
+-- again has several ends, so there may be more ends than runs; the oldest hour may have lost
+-- minutes to the sweep.
+create or replace function millrace.summed_faults()
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'every run that is over is counted', null::bigint, null::bigint,
+    format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
+  from (
+    select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
+      as outcome, count(*) as n
+    from millrace.runs o
+    where o.status <> 'running'
+    group by 1, 2) r
+  where r.n > (
+    select coalesce(sum(t.n), 0)
+    from millrace.told_figures t
+    where t.pipeline_id = r.pipeline_id
+      and t.stage_id = 0
+      and t.outcome = r.outcome)
+  union all
+  select 'an hour is the sum of its minutes', null, null,
+    format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+  from (
+    select k.pipeline_id, k.stage_id, min(k.minute) as minute
+    from millrace.minutes k
+    group by k.pipeline_id, k.stage_id) o
+  join millrace.hours h
+    on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
+  cross join lateral (
+    select coalesce(sum(m.completed + m.ended), 0) as completed,
+      coalesce(sum(m.failed + m.retried), 0) as failed,
+      coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
+      coalesce(sum(m.cost_usd), 0) as cost_usd
+    from millrace.minutes m
+    where m.pipeline_id = h.pipeline_id
+      and m.stage_id = h.stage_id
+      and m.minute >= h.hour
+      and m.minute < h.hour + interval '1 hour') s
+  where h.completed + h.ended <> s.completed
+    or h.failed + h.retried <> s.failed
+    or h.skipped + h.cancelled <> s.passed_over
+    or h.cost_usd <> s.cost_usd
+$$;
+
+-- Figures: how many, how long, how dear
+--
+-- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
+-- attempts as after ten thousand. It is up to one sweep late: pulses are not read.
+
+-- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
+-- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
+-- the last bucket is told by its lower bound.
+create or replace function millrace.bucket_quantile(p_counts bigint[], p_share float8)
+returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
+  v_below float8 := 0;
+begin
+  if coalesce(v_wanted, 0) = 0 then
+    return null;
+  end if;
+  for v_i in 1 .. 16 loop
+    if v_below + p_counts[v_i] >= v_wanted and p_counts[v_i] > 0 then
+      return case v_i
+        when 1 then v_bounds[1] * (v_wanted - v_below) / p_counts[1]
+        when 16 then v_bounds[15]
+        else v_bounds[v_i - 1] * power(
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / p_counts[v_i])
+      end;
+    end if;
+    v_below := v_below + p_counts[v_i];
+  end loop;
+  return v_bounds[15];
+end
+$$;
+
+-- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
+create or replace function millrace.figures_of(
+  p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  stage_id := case when p_stage is null then 0
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
+end
+$$;
+
+-- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
+-- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
+-- ends lie in. p_by_minute: by the minute wherever minutes are kept.
+create or replace function millrace.figure_rows(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
+) returns setof millrace.minutes
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $$
+declare
+  -- From here on all minutes are kept.
+  v_kept timestamptz := date_trunc('hour', millrace.now()
+    - make_interval(hours => millrace.setting('minutes_hours')::int - 1), 'UTC');
+  v_first_hour timestamptz := case
+    when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
+    else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
+  v_last_hour timestamptz := greatest(v_first_hour, case
+    when p_to < v_kept then p_to
+    when p_by_minute then v_kept
+    else date_trunc('hour', p_to, 'UTC') end);
+begin
+  return query
+    select h.*
+    from millrace.hours h
+    where h.pipeline_id = p_pipeline_id
+      and h.stage_id = p_stage_id
+      and h.hour >= v_first_hour
+      and h.hour < v_last_hour;
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= date_trunc('minute', p_from, 'UTC')
+      and m.minute < least(v_first_hour, p_to);
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= v_last_hour
+      and m.minute < p_to;
+end
+$$;
+
+-- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
+create or replace function millrace.summed_figures(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select s.bin, s.completed, s.ended, s.failed, s.retried, s.skipped, s.cancelled,
+      millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+      millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+      s.cost_usd, s.input_tokens, s.output_tokens, s.codes
+    from (
+      select date_bin(coalesce(p_step, p_to - p_from), greatest(m.minute, p_from), p_from)
+          as bin,
+        sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
+        sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
+        sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+        sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs,
+        array[sum(m.w0), sum(m.w1), sum(m.w2), sum(m.w3), sum(m.w4), sum(m.w5), sum(m.w6),
+          sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
+          sum(m.w14), sum(m.w15)] as waits
+      from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
+        p_step < interval '1 hour') m
+      group by 1) s;
+end
+$$;
+
+-- Tells what a stage, or a pipeline's runs, came to in a while.
+create or replace function millrace.figures(
+  p_pipeline text, p_stage text default null, p_from timestamptz default null,
+  p_to timestamptz default null
+) returns table (
+  completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint,
+  run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_to timestamptz := coalesce(p_to, millrace.now());
+  v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
+begin
+  if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
+      using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+  end if;
+  return query
+    select coalesce(sum(f.completed), 0)::bigint, coalesce(sum(f.ended), 0)::bigint,
+      coalesce(sum(f.failed), 0)::bigint, coalesce(sum(f.retried), 0)::bigint,
+      coalesce(sum(f.skipped), 0)::bigint, coalesce(sum(f.cancelled), 0)::bigint,
+      max(f.run_p50_ms), max(f.run_p95_ms), max(f.wait_p50_ms), max(f.wait_p95_ms),
+      coalesce(sum(f.cost_usd), 0), coalesce(sum(f.input_tokens), 0),
+      coalesce(sum(f.output_tokens), 0), coalesce(max(f.codes::text)::jsonb, '{}')
+    from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
+end
+$$;
+
+-- Raises MR002 about a series that could not be drawn.
+create or replace function millrace.check_series(
+  p_from timestamptz, p_to timestamptz, p_step interval
+) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
+end
+$$;
+
+-- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
+create or replace function millrace.series(
+  p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_seconds numeric := extract(epoch from p_step);
+  v_unit text := case
+    when v_seconds % 86400 = 0 then 'day'
+    when v_seconds % 3600 = 0 then 'hour'
+    else 'minute' end;
+  v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
+begin
+  perform millrace.check_series(p_from, p_to, p_step);
+  return query
+    select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
+      coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
+      f.run_p50_ms, f.run_p95_ms, f.wait_p50_ms, f.wait_p95_ms,
+      coalesce(f.cost_usd, 0), coalesce(f.input_tokens, 0), coalesce(f.output_tokens, 0),
+      coalesce(f.codes, '{}')
+    from generate_series(v_from, p_to - interval '1 microsecond',
+      make_interval(secs => v_seconds::float8)) b
+    left join millrace.summed_figures(
+      v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
+      on f.at = b
+    order by b;
+end
+$$;
+
+-- Adding pulses up: minutes, hours and totals
+--
+-- The sweep takes pulses away and adds them to all three tables in one statement, hence one
+-- snapshot. What comes late is added to the minute in which it happened. The statements are built
+-- from one list of columns, since each would name forty of them twice.
+
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
+-- there on each is about three times as long as the one before it.
+create or replace function millrace.bucket_bounds() returns float8[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+    7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Lists the columns of minutes, hours and totals that are added up.
+create or replace function millrace.figure_columns() returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
+      output_tokens,run_ms,wait_ms}'::text[]
+    || array(select 'r' || i from generate_series(0, 15) i)
+    || array(select 'w' || i from generate_series(0, 15) i)
+$$;
+
+-- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join lateral jsonb_each_text(c) k
+    group by k.key
+  )
+  select jsonb_object_agg(f.key, f.n)
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f
+$$;
+
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta).
+create or replace function millrace.delta_sql() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    counted as (
+      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, k.kind,
+        width_bucket(greatest(k.ms, 0), millrace.bucket_bounds()) as place,
+        count(*) as n, sum(greatest(k.ms, 0)) as ms
+      from taken t
+      cross join lateral (
+        select 'r' as kind, u::float8 as ms from unnest(t.run_ms) u
+        union all
+        select 'w', u::float8 from unnest(t.wait_ms) u) k
+      where k.ms is not null
+      group by 1, 2, 3, 4, 5
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(b.ms) filter (where b.kind = 'r') as run_ms,
+        sum(b.ms) filter (where b.kind = 'w') as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as (
+      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute,
+          u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) c
+      group by 1, 2, 3
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    )$q$,
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:8]) c),
+    (select string_agg(format(
+        'sum(b.n) filter (where b.kind = %1$L and b.place = %2$s) as %1$s%2$s', k, i), ', ')
+      from unnest('{r,w}'::text[]) k, generate_series(0, 15) i))
+$$;
+
+-- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
+-- the time, null for totals.
+create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s, millrace.add_codes(array_agg(d.codes))
+    from delta d
+    group by d.pipeline_id, d.stage_id %6$s
+    order by d.pipeline_id, d.stage_id
+    on conflict (%7$s) do update set %8$s,
+      codes = case when excluded.codes is null then t.codes
+        else millrace.add_codes(array[t.codes, excluded.codes]) end
+    returning 1$q$,
+    p_table, p_time || ',', string_agg(c, ', '),
+    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
+    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
+    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
+    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
+  from unnest(millrace.figure_columns()) c
+$$;
+
+-- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
+-- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
+create or replace function millrace.fold_figures(p_limit int default 5000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+as $$
+declare
+  v_taken int;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+    return 0;
+  end if;
+  execute format($q$
+    with taken as materialized (
+      delete from millrace.pulses p
+      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
+      returning p.*
+    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    select count(*) from taken$q$,
+    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
+    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+  into v_taken
+  using p_limit;
+  return v_taken;
+end
+$$;
+
+-- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
+-- totals, which all of them have.
+create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_minute timestamptz :=
+    v_now - make_interval(hours => millrace.setting('minutes_hours')::int);
+  v_oldest_hour timestamptz :=
+    v_now - make_interval(days => millrace.setting('hours_days')::int);
+  v_minutes int;
+  v_hours int;
+begin
+  if exists (
+      select
+      from millrace.settings s
+      where s.name = 'figures_pruned_at'
+        and s.value::timestamptz > v_now - interval '10 minutes') then
+    return 0;
+  end if;
+  delete from millrace.minutes m
+  where m.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.minutes k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.minute < v_oldest_minute
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_minutes = row_count;
+  delete from millrace.hours h
+  where h.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.hours k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.hour < v_oldest_hour
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_hours = row_count;
+  if greatest(v_minutes, v_hours) < p_limit then
+    update millrace.settings s
+    set value = trim('"' from to_jsonb(v_now)::text)
+    where s.name = 'figures_pruned_at';
+  end if;
+  return v_minutes + v_hours;
+end
+$$;
+
+-- Adds figures up and deletes old ones; of many pulses it leaves what takes too long to the next
+-- sweep.
+-- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
+create or replace function millrace.sweep_figures() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '100 milliseconds';
+  v_pulses int := 0;
+  v_taken int;
+  v_context text;
+begin
+  loop
+    v_taken := millrace.fold_figures();
+    v_pulses := v_pulses + v_taken;
+    exit when v_taken < 5000 or millrace.now() > v_until;
+  end loop;
+  perform millrace.prune_figures();
+  return v_pulses;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of figures failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return 0;
+end
 $$;
 
 -- Given: what a row brings along
@@ -15722,6 +18596,88 @@ exception
 end
 $$;
 
+-- Hurrying: a retry in backoff goes at once.
+
+-- Makes what waits in backoff in one run, or at one stage of it, due now; returns how many. What a
+-- quota holds back stays: the next claim would put it back.
+create or replace function millrace.hurry_one(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+  v_stages int[];
+begin
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = p_run
+      and a.state = 'queued'
+      and a.queue_at > v_now
+      and not a.held
+      and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
+    order by a.id
+    for update);
+  if cardinality(v_ids) = 0 then
+    raise exception 'run % has nothing that waits to be tried again%',
+      p_run, coalesce(' at stage ' || p_stage, '')
+      using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
+        'select * from millrace.timeline(' || p_run || ').';
+  end if;
+  update millrace.attempts a set queue_at = v_now where a.id = any (v_ids);
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
+  if exists (
+      select from millrace.pipelines p
+      where p.id = (v_held.run).pipeline_id and p.projection = 'status') then
+    perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
+  end if;
+  perform millrace.wake(v_stages);
+  return cardinality(v_ids);
+end
+$$;
+
+create or replace function millrace.hurry(p_run bigint, p_stage text default null) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_attempts int := millrace.hurry_one(p_run, p_stage);
+begin
+  perform millrace.note_run('hurry', p_run, p_stage,
+    jsonb_build_object('attempts', v_attempts));
+  return v_attempts;
+end
+$$;
+
+create or replace function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off
+as $$
+declare
+  v_run bigint := (
+    select max(r.id)
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_entity_id
+      and p.name = p_pipeline);
+begin
+  if v_run is null then
+    raise exception 'entity % has no run of pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_entity_id), 'null')), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Start one: select millrace.start(pipeline, entity).';
+  end if;
+  return v_run;
+end
+$$;
+
 -- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
 -- concurrency.
 --
@@ -15925,6 +18881,133 @@ begin
     where r.id = v_former.run_id;
     insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
+end
+$$;
+
+-- The journal: what people did
+--
+-- Every verb that a person calls writes a line in its own transaction: the functions of SQL, those
+-- behind millrace_act, and who writes `enabled` or the operators themselves. The engine's own
+-- transitions write none, nor does whoever starts or queues work, so the hot path never comes here.
+
+-- Writes a line and returns its number. p_said may name more of it: id, runs, filter, reason,
+-- request_id, request_print, bulk_id, outcome, and subject and key where they are not the
+-- session's.
+create or replace function millrace.note(
+  p_verb text,
+  p_pipeline text,
+  p_stage text default null,
+  p_run_ids bigint[] default '{}',
+  p_said jsonb default '{}')
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+  v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
+begin
+  insert into millrace.journal (
+    id, at, verb, pipeline, stage, run_ids, runs, subject, key, key_print, session, filter, reason,
+    request_id, request_print, bulk_id, outcome)
+  overriding system value
+  values (
+    v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
+    coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
+    case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
+    coalesce(p_said ->> 'key', v_caller.key), v_caller.key_print,
+    jsonb_strip_nulls(jsonb_build_object(
+      'user', session_user,
+      'role', nullif(current_setting('role', true), 'none'),
+      'pid', pg_backend_pid(),
+      'application', nullif(current_setting('application_name', true), ''),
+      'address', host(inet_client_addr()))),
+    nullif(p_said -> 'filter', 'null'),
+    coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
+    p_said ->> 'request_id', p_said ->> 'request_print', (p_said ->> 'bulk_id')::bigint,
+    coalesce(p_said -> 'outcome', '{}'));
+  return v_id;
+end
+$$;
+
+-- Writes a line about one run.
+create or replace function millrace.note_run(
+  p_verb text,
+  p_run bigint,
+  p_stage text default null,
+  p_outcome jsonb default '{}')
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note(p_verb, p.name, p_stage, array[p_run],
+    jsonb_build_object('outcome', p_outcome))
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run;
+end
+$$;
+
+-- Refuses to change a line, and to delete one that is younger than journal_days.
+create or replace function millrace.keep_journal() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tg_op = 'DELETE' then
+    if not exists (
+        select
+        from gone g
+        where g.at > millrace.now()
+          - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
+      return null;
+    end if;
+  end if;
+  raise exception 'what is written in the journal stays as it is'
+    using errcode = 'MR004',
+      hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+end
+$$;
+
+-- Deletes some lines that are older than journal_days.
+create or replace function millrace.prune_journal() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz := millrace.now()
+    - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
+begin
+  if exists (select from millrace.journal j where j.at < v_before) then
+    delete from millrace.journal j
+    where j.id in (
+      select o.id
+      from millrace.journal o
+      where o.at < v_before
+      order by o.at
+      limit 1000);
+  end if;
+end
+$$;
+
+-- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
+create or replace function millrace.note_switched() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := case when new.enabled then 'unpause' else 'pause' end;
+begin
+  if new.switched_line is not distinct from old.switched_line then
+    new.switched_line := case tg_table_name
+      when 'pipelines' then millrace.note(v_verb, new.name)
+      else millrace.note(v_verb,
+        (select p.name from millrace.pipelines p
+         where p.id = (to_jsonb(new) ->> 'pipeline_id')::int), new.name)
+    end;
+  end if;
+  return new;
 end
 $$;
 
@@ -17147,6 +20230,226 @@ begin
 end
 $$;
 
+-- Operators: who calls, and what they may
+--
+-- Whoever comes through the Data API is named by the claims of a token, whose sub may be of any
+-- form; millrace.operators says what that sub may, and is read at each call. A secret key may
+-- everything, and says for which operator. So may a session of SQL that belongs to the engine's
+-- owner. Nobody else learns more than that they are nobody.
+
+-- Reads the claims of the caller's token; null without one, or where they are no object.
+create or replace function millrace.token_claims() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+begin
+  return case when jsonb_typeof(v_claims) = 'object' then v_claims end;
+exception
+  when data_exception then
+    return null;
+end
+$$;
+
+-- Reads who calls. The role is read from its setting: in a function that runs as its owner,
+-- current_user is that owner.
+create or replace function millrace.caller() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+  v_caller millrace.caller;
+begin
+  if v_role in ('anon', 'authenticated') then
+    v_caller.key := 'user';
+    v_caller.subject := nullif(millrace.token_claims() ->> 'sub', '');
+    if v_role = 'authenticated' then
+      select o.role, o.pipelines, o.payloads
+      into v_caller.role, v_caller.pipelines, v_caller.payloads
+      from millrace.operators o
+      where o.subject = v_caller.subject;
+    end if;
+    return v_caller;
+  end if;
+  v_caller.subject := nullif(current_setting('millrace.actor', true), '');
+  v_caller.key := case when v_role = 'service_role' then 'secret' else 'sql' end;
+  if v_role = 'service_role' then
+    begin
+      v_caller.key_print := left(encode(sha256(convert_to(
+        nullif(current_setting('request.headers', true), '')::jsonb ->> 'apikey', 'UTF8')),
+        'hex'), 8);
+    exception
+      when data_exception then
+        null;
+    end;
+  end if;
+  if v_role = 'service_role' or exists (
+      select
+      from pg_namespace n
+      where n.nspname = 'millrace' and pg_has_role(v_role, n.nspowner, 'member')) then
+    v_caller.role := 'admin';
+    v_caller.payloads := true;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
+create or replace function millrace.enter() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.role is null then
+    raise exception 'you are no operator here'
+      using errcode = '42501', hint = 'Ask whoever runs this project to make you one.';
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to act, and holds on to what makes them one: whoever takes that away waits
+-- until the deed is done, and after that there is none. A secret key says for whom it acts.
+create or replace function millrace.enter_to_act(p_operator text) returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.key = 'user' then
+    perform
+    from millrace.operators o
+    where o.subject = v_caller.subject
+    for share;
+  end if;
+  v_caller := millrace.enter();
+  if v_caller.role = 'viewer' then
+    raise exception 'you may read here, but not act'
+      using errcode = '42501', hint = 'Ask whoever runs this project for the role operator.';
+  elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
+    and millrace.token_claims() ->> 'aal' is distinct from 'aal2' then
+    raise exception 'you have not shown a second factor, which this project asks of whoever acts'
+      using errcode = '42501', hint = 'Sign in with your second factor, and try again.';
+  elsif v_caller.key = 'secret' then
+    if p_operator is null then
+      raise exception 'operator is missing, but a secret key must say for whom it acts'
+        using errcode = 'MR002', hint = 'Set operator to the id of the person, or of the program.';
+    end if;
+    v_caller.subject := p_operator;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Says whether a caller sees a pipeline.
+create or replace function millrace.sees(p_caller millrace.caller, p_pipeline text)
+returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
+$$;
+
+-- Finds the pipeline of this name that a caller sees. Raises MR003 for one that there is not and
+-- for one of somebody else's alike.
+create or replace function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
+returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  select p.* into v_pipeline
+  from millrace.pipelines p
+  where p.name = p_pipeline
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no pipeline % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_pipeline), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_pipeline;
+end
+$$;
+
+-- Finds a stage of a pipeline by its name; raises MR003 where there is none, with those there are.
+create or replace function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text)
+returns millrace.stages
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id
+    and s.name = p_stage;
+  if not found then
+    raise exception 'there is no stage % in pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_stage), 'null')), p_pipeline.name
+      using errcode = 'MR003', hint = 'It has: ' || (
+        select left(string_agg(s.name, ', ' order by s.id), 2000)
+        from millrace.stages s
+        where s.pipeline_id = p_pipeline.id) || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Finds a run that a caller sees; raises MR003 for one that there is not and for one of somebody
+-- else's alike.
+create or replace function millrace.run_seen(p_caller millrace.caller, p_run bigint)
+returns millrace.runs
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs;
+begin
+  select r.* into v_run
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no run % that you see', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
+  end if;
+  return v_run;
+end
+$$;
+
+-- Writes who becomes an operator, whose rights change and who is none any more into the journal,
+-- unless a verb does. A line that a verb has still to write is newer than those there are.
+create or replace function millrace.note_operator() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;
+  v_is jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'line' end;
+begin
+  if tg_op = 'DELETE' then
+    if exists (select from millrace.journal j where j.id = old.line)
+      or coalesce(old.line < (select min(j.id) from millrace.journal j), true) then
+      perform millrace.note('revoke', null, null, '{}', jsonb_build_object('outcome', v_was));
+    end if;
+    return old;
+  elsif v_is is distinct from v_was
+    and (new.line is null or tg_op = 'UPDATE' and new.line is not distinct from old.line) then
+    new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
+  end if;
+  return new;
+end
+$$;
+
 -- Passing thresholds: stages of a parent that begin before all of its children have ended
 
 -- Notes the first number, from the smallest on, whose child has not done a stage; looks no further
@@ -17251,6 +20554,51 @@ begin
   end loop;
   wake := '{}';
 end
+$$;
+
+-- Pulses: what a batch came to, for the figures
+--
+-- Every attempt that comes to its end is in one pulse of its stage, and every run that does so is
+-- in one of stage 0, written in the transaction that ends it. So figures that add up pulses equal a
+-- recount of the attempts; figure_faults() proves it.
+
+-- Writes what happened to attempts that tell no times, one row a stage. p_stage_ids: the stage of
+-- each attempt.
+create or replace function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+  select v_now, s.pipeline_id, s.id, p_outcome, i.n
+  from (
+    select u.id, count(*) as n
+    from unnest(p_stage_ids) u(id)
+    group by u.id) i
+  join millrace.stages s on s.id = i.id;
+end
+$$;
+
+-- Adds up what attempts say that they used of one kind, such as cost_usd; null when none says. What
+-- is no number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
+create or replace function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
+language sql immutable strict
+set search_path = pg_catalog, pg_temp
+as $$
+  select sum((u.value ->> p_kind)::numeric)
+  from unnest(p_usages) u(value)
+  where jsonb_typeof(u.value -> p_kind) = 'number'
+    and (u.value ->> p_kind)::numeric > 0
+$$;
+
+-- Says how many milliseconds lie between two times.
+create or replace function millrace.ms_between(p_from timestamptz, p_to timestamptz) returns real
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (date_part('epoch', p_to - p_from) * 1000)::real
 $$;
 
 -- Queueing attempts, and showing it
@@ -17622,12 +20970,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+-- Resets a stage of one run, or all of it.
+create or replace function millrace.reset_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
@@ -17647,6 +20993,19 @@ begin
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.reset_one(p_run, p_stage);
+  perform millrace.note_run('reset', p_run, p_stage);
 end
 $$;
 
@@ -17699,12 +21058,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+-- Resets the failed children of a stage of one run; returns how many.
+create or replace function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -17745,6 +21102,22 @@ begin
     || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
   return v_failed;
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_children int := millrace.reset_failed_children(p_run, p_stage);
+begin
+  perform millrace.note_run('reset_children', p_run, p_stage,
+    jsonb_build_object('children', v_children));
+  return v_children;
 end
 $$;
 
@@ -17903,45 +21276,33 @@ $$;
 -- looks and where there is something to say. value is compared with above; detail is what else
 -- the message tells.
 
--- Says what happened at a stage, or in a pipeline as a whole (p_stage_id is 0), in a stretch of
--- time: how many ended, how many of them failed, how many runs died, p95 of the time that it took
--- in seconds, US dollars, and the commonest error. Rules read figures here alone.
-create or replace function millrace.rule_figures(
-  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz,
-  out n bigint, out failed bigint, out dead bigint, out p95_seconds numeric, out cost_usd numeric,
-  out commonest text
-)
+-- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
+-- 0).
+create or replace function millrace.commonest_error(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz
+) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  select count(*), count(*) filter (where a.state = 'failed'),
-    percentile_disc(0.95) within group (
-      order by extract(epoch from a.finished_at - a.created_at)),
-    sum(case when jsonb_typeof(a.usage -> 'cost_usd') = 'number'
-      then (a.usage ->> 'cost_usd')::numeric end),
-    mode() within group (order by a.error ->> 'code')
-  into n, failed, p95_seconds, cost_usd, commonest
-  from millrace.stages s
-  join millrace.attempts a on a.stage_id = s.id
-  where s.pipeline_id = p_pipeline_id
-    and (p_stage_id = 0 or s.id = p_stage_id)
-    and a.state in ('completed', 'failed')
-    and a.finished_at > p_from
-    and a.finished_at <= p_to;
-  select count(*)
-  into dead
-  from millrace.runs r
-  where r.pipeline_id = p_pipeline_id
-    and r.status = 'failed'
-    and r.finished_at > p_from
-    and r.finished_at <= p_to;
+  return (
+    select millrace.plain_text(c.key, 60)
+    from millrace.stages s
+    cross join lateral millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) m
+    cross join lateral jsonb_each_text(m.codes) c
+    where s.pipeline_id = p_pipeline_id
+      and p_stage_id in (0, s.id)
+      and c.key <> 'other'
+    group by c.key
+    order by sum(c.value::bigint) desc, c.key
+    limit 1);
 end
 $$;
 
--- Measures what figures tell: p95, error_share, dead and spend.
-create or replace function millrace.figure_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+-- Measures the share of failures among the tries that ended, and how many failed for good. Of a
+-- pipeline as a whole it looks at the runs.
+create or replace function millrace.failure_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
 ) returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
@@ -17950,18 +21311,86 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id,
-      case p_rule.kind
-        when 'p95' then f.p95_seconds
-        when 'error_share' then f.failed / nullif(f.n, 0)::numeric
+    select v.pipeline_id, v.stage_id, v.value, p_rule.above,
+      millrace.commonest_error(v.pipeline_id, v.stage_id, p_from, p_to)
+    from (
+      select t.pipeline_id, t.stage_id, case p_rule.kind
         when 'dead' then f.dead
-        when 'spend' then f.cost_usd
-      end,
-      p_rule.above, millrace.plain_text(f.commonest, 60)
+        else f.failed / nullif(f.n, 0)::numeric
+      end as value
+      from millrace.rule_targets(p_rule) t
+      cross join lateral (
+        select sum(m.completed + m.ended + m.failed + m.retried) as n,
+          sum(m.failed + m.retried) as failed, sum(m.failed) as dead
+        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) m
+      ) f
+      where p_rule.kind = 'dead' or f.n >= p_rule.least
+      offset 0
+    ) v
+    where v.value > p_rule.above;
+end
+$$;
+
+-- Measures what was spent, at a stage or at all of a pipeline's.
+create or replace function millrace.spending_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
     from millrace.rule_targets(p_rule) t
-    cross join lateral millrace.rule_figures(
-      t.pipeline_id, t.stage_id, p_now - p_rule.span, p_now) f
-    where p_rule.kind in ('dead', 'spend') or f.n >= p_rule.least;
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
+-- start to their end.
+create or replace function millrace.duration_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    cross join lateral millrace.summed_figures(
+      t.pipeline_id, t.stage_id, p_from, p_to, null) f
+    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
+end
+$$;
+
+-- Measures what figures tell.
+create or replace function millrace.figure_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
+  -- What has just ended counts.
+  v_to timestamptz := p_now + interval '1 microsecond';
+begin
+  if p_rule.kind = 'p95' then
+    return query select * from millrace.duration_values(p_rule, v_from, v_to);
+  elsif p_rule.kind = 'spend' then
+    return query select * from millrace.spending_values(p_rule, v_from, v_to);
+  else
+    return query select * from millrace.failure_values(p_rule, v_from, v_to);
+  end if;
 end
 $$;
 
@@ -18098,7 +21527,7 @@ as $$
 begin
   if p_rule.kind = 'engine' then
     return query select * from millrace.engine_values();
-  elsif p_rule.kind = 'sla' then
+  elsif p_rule.kind = 'run_sla' then
     return query select * from millrace.sla_values(p_rule, p_now);
   elsif p_rule.kind = 'late' then
     return query select * from millrace.late_values(p_rule, p_now);
@@ -18154,7 +21583,7 @@ declare
   v_held interval := p_now - p_state.over_since;
 begin
   return case p_rule.kind
-    when 'sla' then format('%s of %s end to end is %s, above its bound of %s',
+    when 'run_sla' then format('%s of %s end to end is %s, above its bound of %s',
       p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
     when 'p95' then format('p95 of %s%s is %s, above %s',
       v_place, case when p_state.stage_id = 0 then ' end to end' end,
@@ -18186,7 +21615,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return 'docs/playbooks/' || case p_kind
-    when 'sla' then 'stuck'
+    when 'run_sla' then 'stuck'
     when 'p95' then 'stuck'
     when 'late' then 'stuck'
     when 'oldest_ready' then 'stuck'
@@ -18719,6 +22148,7 @@ begin
       'use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
+  perform millrace.note_run('start_stage', p_run, p_stage);
 end
 $$;
 
@@ -18794,6 +22224,25 @@ begin
       using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
   end if;
   perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
+  perform millrace.note_run('complete', p_run, p_stage);
+end
+$$;
+
+-- Fails a stage of one run.
+create or replace function millrace.fail_one(
+  p_run bigint,
+  p_stage text,
+  p_message text,
+  p_permanent boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+    'code', 'failed_by_hand',
+    'message', coalesce(p_message, 'failed by hand'),
+    'permanent', coalesce(p_permanent, false)));
 end
 $$;
 
@@ -18810,19 +22259,16 @@ set enable_hashjoin = off set enable_memoize = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
-    'code', 'failed_by_hand',
-    'message', coalesce(p_message, 'failed by hand'),
-    'permanent', coalesce(p_permanent, false)));
+  perform millrace.fail_one(p_run, p_stage, p_message, p_permanent);
+  perform millrace.note_run('fail', p_run, p_stage,
+    jsonb_build_object('message', left(p_message, 2000), 'permanent', p_permanent));
 end
 $$;
 
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+-- Skips a stage of one run.
+create or replace function millrace.skip_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -18843,6 +22289,19 @@ begin
   v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
     '{"code": "skipped", "message": "skipped by hand"}');
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.skip_one(p_run, p_stage);
+  perform millrace.note_run('skip', p_run, p_stage);
 end
 $$;
 
@@ -20156,6 +23615,7 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
+  v_skipped int[];
 begin
   v_runs := array(
     select r.id
@@ -20170,22 +23630,25 @@ begin
     set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
+      and a.stage_id = p_stage_id and a.state = 'waiting'
+    returning a.id, a.stage_id
+  ), rest as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, d, coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = d), 0) + 1,
+      'skipped', v_now, v_now, v_error
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral unnest(vs.dependents) d
+    where r.id = any (v_runs)
+    order by r.id
+    returning null::bigint as id, stage_id
   )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
+  select array_remove(array_agg(s.id), null), array_agg(s.stage_id) into v_asked, v_skipped
+  from (table closed union all table rest) s;
+  perform millrace.note_pulses('skipped', v_skipped);
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
@@ -21382,7 +24845,8 @@ $$;
 -- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
 -- run is given a priority.
 
-create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+-- Gives one run a priority.
+create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -21417,8 +24881,21 @@ begin
 end
 $$;
 
--- Switches a pipeline, or one stage of it, on or off. Returns the stages concerned.
-create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean)
+create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.prioritise_one(p_run, p_priority);
+  perform millrace.note_run('prioritise', p_run, null, jsonb_build_object('priority', p_priority));
+end
+$$;
+
+-- Switches a pipeline, or one stage of it, on or off, as a line of the journal tells. Returns the
+-- stages concerned.
+create or replace function millrace.switch(
+  p_pipeline text, p_stage text, p_enabled boolean, p_line bigint
+)
 returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -21436,14 +24913,14 @@ begin
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   elsif p_stage is null then
     update millrace.pipelines p
-    set enabled = p_enabled
+    set enabled = p_enabled, switched_line = p_line
     where p.id = v_pipeline_id and p.enabled <> p_enabled;
     return array(
       select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
   v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   update millrace.stages s
-  set enabled = p_enabled
+  set enabled = p_enabled, switched_line = p_line
   where s.id = v_stage_id and s.enabled <> p_enabled;
   return array[v_stage_id];
 end
@@ -21454,17 +24931,19 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.switch(p_pipeline, p_stage, false);
+  perform millrace.switch(p_pipeline, p_stage, false,
+    millrace.note('pause', p_pipeline, p_stage));
 end
 $$;
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+-- Lets a pipeline or a stage go on, wakes it, and says what is still paused.
+create or replace function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint)
 returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
+  v_stages int[] := millrace.switch(p_pipeline, p_stage, true, p_line);
   v_still record;
 begin
   perform millrace.wake(array(
@@ -21486,6 +24965,244 @@ begin
       case v_still.count when 1 then 'is' else 'are' end, v_still.remedies)
     else ''
   end;
+end
+$$;
+
+create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.switch_on(p_pipeline, p_stage, millrace.note('unpause', p_pipeline, p_stage));
+end
+$$;
+
+-- Throttles: a stage's rate or places in flight, over its definition, for a while
+--
+-- stages.limits holds what counts today: the limits of the definition with those of the throttle
+-- over them. So a claim reads one column, as ever, and a stage without a throttle pays nothing.
+-- The definition's own are kept in millrace.throttles, and define() brings both together anew.
+
+-- Puts the limits of a definition and of a throttle together.
+create or replace function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_declared, '{}') || p_limits
+$$;
+
+-- Raises MR002 unless the limits of a throttle are a rate, places in flight, or both.
+create or replace function millrace.check_throttle(p_limits jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := millrace.schema_fault('{"type": "object", "minProperties": 1,
+    "wanted": "an object of rate, max_in_flight or both", "additionalProperties": false,
+    "properties": {
+      "max_in_flight": {"type": "integer", "minimum": 1, "maximum": 10000},
+      "rate": {"type": "object", "required": ["count", "per_seconds"],
+        "wanted": "an object of count, per_seconds and burst", "additionalProperties": false,
+        "properties": {
+          "count": {"type": "integer", "minimum": 1, "maximum": 1000000},
+          "per_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400},
+          "burst": {"type": "integer", "minimum": 1, "maximum": 1000000}}}}}',
+    coalesce(p_limits, 'null'), 'limits');
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
+        'a throttle lets at least one through. Nothing was changed.';
+  end if;
+end
+$$;
+
+-- Changes the limits of a stage that hold today. It waits for the claims that are passing its
+-- limiter, and keeps others out until its transaction ends. What was taken without a limit is
+-- counted; what nobody counts any more is forgotten.
+create or replace function millrace.set_limits(p_stage_id int, p_limits jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+  update millrace.stages s
+  set limits = p_limits
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  if coalesce(p_limits ?| array['max_in_flight', 'concurrency'], false) then
+    perform millrace.count_attempts(v_stage, 5000);
+  else
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.stage_id = p_stage_id
+      for update skip locked) o
+    where f.attempt_id = o.attempt_id and f.token = o.token;
+  end if;
+end
+$$;
+
+-- Puts a throttle on a stage, or another in the place of the one that it has.
+create or replace function millrace.throttle_stage(
+  p_stage millrace.stages,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text,
+  p_line bigint)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_declared jsonb;
+begin
+  perform millrace.check_throttle(p_limits);
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
+  elsif p_until is null or p_until <= millrace.now()
+    or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(p_until::text, 'missing')
+      using errcode = 'MR002', hint = 'For good, set the limit in the stage''s definition.';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a throttle has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  -- Before the limits are read, which define() or somebody else may be changing.
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id);
+  perform
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update;
+  select case when t.stage_id is null then s.limits else t.declared end into v_declared
+  from millrace.stages s
+  left join millrace.throttles t on t.stage_id = s.id
+  where s.id = p_stage.id;
+  insert into millrace.throttles as t (
+    stage_id, limits, declared, until, reason, line, began_at)
+  values (p_stage.id, p_limits, v_declared, p_until, p_reason, p_line, millrace.now())
+  on conflict on constraint throttles_pkey do update set
+    limits = excluded.limits, until = excluded.until, reason = excluded.reason,
+    line = excluded.line, began_at = excluded.began_at;
+  perform millrace.set_limits(p_stage.id, millrace.throttled(v_declared, p_limits));
+  -- It may let more through than before.
+  perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
+end
+$$;
+
+-- Takes the throttle of a stage away and wakes the stage; false where it has none.
+create or replace function millrace.unthrottle_stage(p_stage_id int) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_throttle millrace.throttles;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+  perform
+  from millrace.stages s
+  where s.id = p_stage_id
+  for no key update;
+  delete from millrace.throttles t
+  where t.stage_id = p_stage_id
+  returning t.* into v_throttle;
+  if not found then
+    return false;
+  end if;
+  perform millrace.set_limits(p_stage_id, v_throttle.declared);
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+create or replace function millrace.throttle(
+  p_pipeline text,
+  p_stage text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+begin
+  perform millrace.throttle_stage(
+    millrace.stage_named(p_pipeline, p_stage), p_limits, p_until, p_reason, v_line);
+  perform millrace.note('throttle', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('limits', p_limits, 'until', p_until)));
+end
+$$;
+
+create or replace function millrace.unthrottle(p_pipeline text, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not millrace.unthrottle_stage((millrace.stage_named(p_pipeline, p_stage)).id) then
+    raise exception 'stage % of pipeline % has no throttle', p_stage, p_pipeline
+      using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
+  end if;
+  perform millrace.note('unthrottle', p_pipeline, p_stage);
+end
+$$;
+
+-- The sweep takes throttles away whose time is over. One whose stage a claim is passing this moment
+-- is left to the next.
+create or replace function millrace.end_throttles() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over record;
+begin
+  for v_over in
+    select t.stage_id, s.name as stage, p.name as pipeline
+    from millrace.throttles t
+    join millrace.stages s on s.id = t.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where t.until <= millrace.now()
+    order by t.stage_id
+  loop
+    continue when not pg_try_advisory_xact_lock(
+      hashtext('millrace.limiter'), v_over.stage_id);
+    -- Somebody may have made it a longer one meanwhile.
+    continue when not exists (
+      select
+      from millrace.throttles t
+      where t.stage_id = v_over.stage_id
+        and t.until <= millrace.now());
+    perform millrace.unthrottle_stage(v_over.stage_id);
+    perform millrace.note('unthrottle', v_over.pipeline, v_over.stage, '{}',
+      '{"key": "engine", "reason": "its time was over"}');
+  end loop;
+end
+$$;
+
+-- define() has written what the definition says into stages.limits: it is kept, and the throttle
+-- put over it again. define() holds the limiters.
+create or replace function millrace.keep_throttles(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.throttles t
+  set declared = s.limits
+  from millrace.stages s
+  where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
+  update millrace.stages s
+  set limits = millrace.throttled(t.declared, t.limits)
+  from millrace.throttles t
+  where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
 end
 $$;
 
@@ -21751,6 +25468,18 @@ group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
 order by t.run_id, s.id, t.execution
 $view$);
 
+select pg_temp.put_view('millrace.all_alerts', true, $view$
+-- Both kinds of alerts, under numbers of their own, as the operators' functions list them.
+create or replace view millrace.all_alerts as
+select l.id, l.kind, null as rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id,
+  l.message, null as playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by
+from millrace.alerts l
+union all
+select a.id, a.kind, a.rule, a.pipeline, a.stage, null, null, null, a.message, a.playbook,
+  a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by
+from millrace.rule_alerts a
+$view$);
+
 select pg_temp.put_view('millrace.deliveries', true, $view$
 create or replace view millrace.deliveries as
 select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
@@ -21807,6 +25536,22 @@ select pipeline, way, runs, running, completed, failed,
   round(cost_usd / nullif(runs, 0), 6) as cost_per_run
 from counted
 order by pipeline, place
+$view$);
+
+select pg_temp.put_view('millrace.told_figures', true, $view$
+-- What must hold of figures
+
+-- What the figures tell so far, with the pulses that are still to be added up.
+create or replace view millrace.told_figures as
+select t.pipeline_id, t.stage_id, o.outcome, o.n
+from millrace.totals t
+cross join lateral (
+  values ('completed', t.completed), ('ended', t.ended), ('failed', t.failed),
+    ('retried', t.retried), ('skipped', t.skipped), ('cancelled', t.cancelled),
+    ('copied', t.copied), ('removed', t.removed)) o(outcome, n)
+union all
+select p.pipeline_id, p.stage_id, p.outcome, p.n
+from millrace.pulses p
 $view$);
 
 select pg_temp.put_view('millrace.operations', false, $view$
@@ -21904,6 +25649,29 @@ $view$);
 create or replace trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
+
+create or replace trigger journal_is_kept
+before update or truncate on millrace.journal
+for each statement execute function millrace.keep_journal();
+
+create or replace trigger journal_is_not_deleted
+after delete on millrace.journal
+referencing old table as gone
+for each statement execute function millrace.keep_journal();
+
+create or replace trigger pipelines_switched
+before update of enabled on millrace.pipelines
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create or replace trigger stages_switched
+before update of enabled on millrace.stages
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create or replace trigger operators_are_noted
+before insert or update or delete on millrace.operators
+for each row execute function millrace.note_operator();
 
 comment on function millrace.stage_columns_ddl(text, text) is
   'The statement that adds a stage''s seven columns to a table.';
@@ -22136,13 +25904,17 @@ revoke all on function public.millrace_turns(uuid, bigint, uuid)
 grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
 
 comment on function millrace.silence(interval, text, text, text, text) is
-  'Tells nobody of the alerts of a pipeline, a stage, a rule or all for so long, and keeps why. '
+  'Tells nobody of the alerts of a pipeline, a stage, a kind or all for so long, and keeps why. '
   'What is still open then is told. Returns the number of the silence.';
 
 comment on function millrace.unsilence(bigint) is
   'Ends a silence; what is still open is told within a minute.';
 
-comment on function millrace.acknowledge(bigint, text) is
+comment on view millrace.all_alerts is
+  'What somebody should look at: stages of runs that are late (sla), and what rules have raised. '
+  'Open ones: where resolved_at is null.';
+
+comment on function millrace.acknowledge(bigint) is
   'Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.';
 
 comment on function millrace.test_channel(text) is
@@ -22221,6 +25993,93 @@ comment on function millrace.set_cut_over(text, text, numeric, text[]) is
 comment on function millrace.cut_over_way(text, text) is
   'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
+comment on function public.millrace_act(jsonb) is
+  'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
+  '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
+  'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
+  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+
+revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_act(jsonb) to authenticated, service_role;
+
+comment on function public.millrace_overview(jsonb) is
+  'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
+  'paused and throttled, open alerts, and bulks that run. For operators.';
+
+comment on function public.millrace_pipeline(jsonb) is
+  'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
+  'is queued and in work at each. For operators.';
+
+comment on function public.millrace_series(jsonb) is
+  'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
+  'step_seconds}. For operators.';
+
+comment on function public.millrace_dead_letters(jsonb) is
+  'Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest. '
+  'Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For '
+  'operators.';
+
+comment on function public.millrace_alerts(jsonb) is
+  'Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": '
+  'next} on. For operators.';
+
+comment on function public.millrace_journal(jsonb) is
+  'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
+  'from {"cursor": next} on. For operators.';
+
+comment on function public.millrace_search(jsonb) is
+  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, or a trace among '
+  'the newest 20,000 runs. For operators.';
+
+revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  to authenticated, service_role;
+
+comment on function public.millrace_runs(jsonb) is
+  'Runs, the newest first, by pipeline, stage, status, error_code, entity, label, run, trace, '
+  'since, before and parent. A call looks at 20,000 runs at most: while next is not null there may '
+  'be more, from {"cursor": next} on. For operators.';
+
+comment on function public.millrace_run(jsonb) is
+  'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
+  'own attempts cost and what people did to it. For operators.';
+
+comment on function public.millrace_attempt(jsonb) is
+  'One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see '
+  'payloads: {value}, or {cut, bytes} where it has more than 100 kB.';
+
+revoke all on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  to authenticated, service_role;
+
+comment on function millrace.figures(text, text, timestamptz, timestamptz) is
+  'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
+  'many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds, '
+  'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
+  'one sweep late; by the hour where the minutes are no longer kept.';
+
+comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
+  'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
+  'too. A step of whole hours or days begins on the hour or at midnight UTC.';
+
+comment on function millrace.hurry(bigint, text) is
+  'Makes a retry that waits in backoff due at once, and returns how many attempts those were.';
+
+comment on function millrace.run_of(text, text) is
+  'The newest run of a row, for every verb that takes a run: '
+  'select millrace.cancel(millrace.run_of(''leads'', ''7'')).';
+
 comment on view millrace.operations is
   'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
   'how often has it failed. Ask for one run: where run_id = …';
@@ -22284,6 +26143,13 @@ comment on function millrace.unpause(text, text) is
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
 
+comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
+  'Sets the rate or the places in flight of a stage, over its definition, until a time and for a '
+  'reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.';
+
+comment on function millrace.unthrottle(text, text) is
+  'Takes the throttle of a stage away; the limits of its definition hold again.';
+
 -- Drops what attach() of the level before has written, but for the functions of triggers, and has
 -- attach() of this level write it.
 do $attach$
@@ -22337,7 +26203,7 @@ begin
       'millrace.fill_batch(millrace.stages, uuid, millrace.claimed[], text[], int8)',
       'millrace.held_batch(millrace.stages, uuid, int8[], int8)',
       'millrace.needs_of(int8, int4, int4, int8)', 'millrace.size_of_needs(int8, int4, int4)',
-      'millrace.hold_runs(int8[])', 'millrace.cancel(int8)',
+      'millrace.hold_runs(int8[])', 'millrace.cancel_one(int8)', 'millrace.cancel(int8)',
       'millrace.check_dropped_stages(int4, jsonb)',
       'millrace.check_counted_stages(int4, jsonb)',
       'millrace.check_moved(text, regclass, text)',
@@ -22428,7 +26294,7 @@ begin
       'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
       'millrace.name_parents(int4, int8[])', 'millrace.retry_stage(int4, text, int8[])',
       'millrace.retry_runs(int8[])', 'millrace.refuse_orphan(millrace.runs)',
-      'millrace.retry(int8, text)', 'millrace.row_faults()',
+      'millrace.retry_one(int8, text)', 'millrace.retry(int8, text)', 'millrace.row_faults()',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
@@ -22482,12 +26348,11 @@ begin
       'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
       'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
       'millrace.follow_bounds()', 'millrace.silence(interval, text, text, text, text)',
-      'millrace.unsilence(int8)', 'millrace.acknowledge(int8, text)',
-      'millrace.channel_named(text)', 'millrace.test_channel(text)', 'millrace.resend(text)',
-      'millrace.alert_findings()', 'millrace.prune_rule_alerts(timestamptz)',
-      'millrace.delivery_time()', 'millrace.delivery_pause(int4)',
-      'millrace.is_silenced(millrace.rule_alerts, timestamptz)',
-      'millrace.events_to_tell(timestamptz)',
+      'millrace.unsilence(int8)', 'millrace.mark_acknowledged(int8, text)',
+      'millrace.acknowledge(int8)', 'millrace.channel_named(text)',
+      'millrace.test_channel(text)', 'millrace.resend(text)', 'millrace.alert_findings()',
+      'millrace.prune_rule_alerts(timestamptz)', 'millrace.delivery_time()',
+      'millrace.delivery_pause(int4)', 'millrace.events_to_tell(timestamptz)',
       'millrace.event_of(millrace.rule_alerts, text, timestamptz)',
       'millrace.add_events(int4, jsonb, timestamptz)', 'millrace.write_messages(timestamptz)',
       'millrace.mend_clock()', 'millrace.due_messages()', 'millrace.wake_alerts_send()',
@@ -22512,6 +26377,17 @@ begin
       'millrace.begin_followers(int4, int8[])', 'millrace.skip_stage(int4, int8[], jsonb)',
       'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
+      'millrace.hold_free_runs(int4, int8[])', 'millrace.do_to_held(millrace.bulks, int8[])',
+      'millrace.do_to_each(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
+      'millrace.save_slice(millrace.bulks, int8, int8[], int4[])', 'millrace.work_slice(int8)',
+      'millrace.work_bulks()', 'millrace.schedule_bulks()', 'millrace.sweep_operators()',
+      'millrace.shown_bulk(millrace.bulks)', 'millrace.check_bulk(jsonb, jsonb)',
+      'millrace.average_costs(int4)', 'millrace.estimate_cost(int4, jsonb, int8[])',
+      'millrace.preview_of(int4, jsonb, jsonb)',
+      'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
+      'millrace.bulk_seen(millrace.caller, int8)',
+      'millrace.refuse_bulk(millrace.bulks, text)',
+      'millrace.act_in_bulk(millrace.caller, jsonb)',
       'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
       'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
       'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
@@ -22556,8 +26432,34 @@ begin
       'millrace.prune_decisions()', 'millrace.check_replaces(jsonb)',
       'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
-      'millrace.check_due(jsonb)', 'millrace.missing_due_index(millrace.pipelines)',
-      'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text)',
+      'millrace.act_fields()', 'millrace.need_fields(jsonb, text[])',
+      'millrace.asked_end(jsonb)', 'millrace.answered_before(millrace.caller, jsonb)',
+      'millrace.act_on_run(millrace.caller, jsonb)', 'millrace.do_to_run(int8, jsonb)',
+      'millrace.act_on_stage(millrace.caller, jsonb, int8)',
+      'millrace.act_on_operator(millrace.caller, jsonb, int8)',
+      'millrace.do_act(millrace.caller, jsonb, int8)', 'public.millrace_act(jsonb)',
+      'millrace.is_silenced(text, text, text)',
+      'millrace.acknowledge_alert(millrace.caller, jsonb)',
+      'millrace.act_on_alert(millrace.caller, jsonb, int8)', 'millrace.filter_fields()',
+      'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
+      'millrace.asked_cursor(jsonb)', 'millrace.read_filter(millrace.caller, jsonb)',
+      'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, int4)',
+      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.shown_line(millrace.journal)',
+      'millrace.shown_pause(bool, int8)', 'millrace.shown_stages(text[])',
+      'public.millrace_overview(jsonb)', 'millrace.capped_count(text, int4)',
+      'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
+      'millrace.shown_series(text, text, timestamptz, timestamptz, interval)',
+      'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
+      'millrace.line_condition(millrace.caller, jsonb)', 'public.millrace_alerts(jsonb)',
+      'public.millrace_journal(jsonb)', 'millrace.search_runs(millrace.caller, jsonb)',
+      'public.millrace_search(jsonb)', 'millrace.cut_text(text, int4)',
+      'millrace.shown_payload(jsonb)', 'millrace.shown_error(jsonb, bool)',
+      'millrace.standing_of(int8)', 'millrace.shown_runs(int8[])',
+      'public.millrace_runs(jsonb)', 'millrace.shown_children(int8)',
+      'millrace.shown_attempts(int8, bool)', 'public.millrace_run(jsonb)',
+      'public.millrace_attempt(jsonb)', 'millrace.check_due(jsonb)',
+      'millrace.missing_due_index(millrace.pipelines)', 'millrace.save_due(int4, jsonb)',
+      'millrace.is_rested(int4[], text)',
       'millrace.due_rows(millrace.pipelines, timestamptz, text, int4)',
       'millrace.lock_due(millrace.pipelines, text[])',
       'millrace.start_held(millrace.pipelines, int4, text[], timestamptz)',
@@ -22574,6 +26476,16 @@ begin
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
       'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
+      'millrace.figure_faults()', 'millrace.summed_faults()',
+      'millrace.bucket_quantile(int8[], float8)', 'millrace.figures_of(text, text)',
+      'millrace.figure_rows(int4, int4, timestamptz, timestamptz, bool)',
+      'millrace.summed_figures(int4, int4, timestamptz, timestamptz, interval)',
+      'millrace.figures(text, text, timestamptz, timestamptz)',
+      'millrace.check_series(timestamptz, timestamptz, interval)',
+      'millrace.series(text, text, timestamptz, timestamptz, interval)',
+      'millrace.bucket_bounds()', 'millrace.figure_columns()', 'millrace.add_codes(jsonb[])',
+      'millrace.delta_sql()', 'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
+      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
       'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
       'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
       'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
@@ -22590,11 +26502,15 @@ begin
       'millrace.show_held(millrace.stages, int8[])',
       'millrace.show_going(millrace.stages, int8[])',
       'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
-      'millrace.free_slots(int8[])', 'millrace.wakes_for_freed(int8[])',
+      'millrace.hurry_one(int8, text)', 'millrace.hurry(int8, text)',
+      'millrace.run_of(text, text)', 'millrace.free_slots(int8[])',
+      'millrace.wakes_for_freed(int8[])',
       'millrace.note_in_flight(millrace.stages, int8[], text[], uuid, uuid)',
       'millrace.count_attempts(millrace.stages, int4)',
       'millrace.check_slots(int4, uuid, int8)', 'millrace.free_of_key(millrace.stages, text)',
-      'millrace.inherit_place(int8[])', 'millrace.json_path(text, text)',
+      'millrace.inherit_place(int8[])', 'millrace.note(text, text, text, int8[], jsonb)',
+      'millrace.note_run(text, int8, text, jsonb)', 'millrace.keep_journal()',
+      'millrace.prune_journal()', 'millrace.note_switched()', 'millrace.json_path(text, text)',
       'millrace.short_json(jsonb)', 'millrace.resolve_ref(jsonb, jsonb)',
       'millrace.alternative_for(jsonb, jsonb)', 'millrace.wanted_by(jsonb)',
       'millrace.value_fault(jsonb, jsonb)', 'millrace.scalar_fault(jsonb, jsonb)',
@@ -22625,22 +26541,33 @@ begin
       'millrace.hold_stage(int8, text, bool)', 'millrace.state_of(int8, int4)',
       'millrace.refuse_operation(int8, text, text, text, text)',
       'millrace.supersede(int8, int4[])', 'millrace.reopen_run(millrace.runs, int4[])',
+      'millrace.token_claims()', 'millrace.caller()', 'millrace.enter()',
+      'millrace.enter_to_act(text)', 'millrace.sees(millrace.caller, text)',
+      'millrace.pipeline_seen(millrace.caller, text)',
+      'millrace.stage_seen(millrace.pipelines, text)',
+      'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
-      'millrace.queue_attempts(int4, int8[])',
+      'millrace.note_pulses(text, int4[])', 'millrace.sum_usage(jsonb[], text)',
+      'millrace.ms_between(timestamptz, timestamptz)', 'millrace.queue_attempts(int4, int8[])',
       'millrace.show_stage(int4, int8[], text, timestamptz, text)',
       'millrace.show_queued(int4, int8[])', 'millrace.window_end(jsonb, text)',
       'millrace.used_by(millrace.payer, text)', 'millrace.note_spending(millrace.work[])',
       'millrace.sum_uses(int4)', 'millrace.save_quota(int4, jsonb)',
       'millrace.attach_quota(millrace.pipelines, text)', 'millrace.name_payers(int4, int8[])',
       'millrace.inherit_quotas(int8[])', 'millrace.note_starts(int8[], timestamptz)',
-      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset(int8, text)',
-      'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
-      'millrace.reset_children(int8, text)', 'millrace.reopen_fan_outs(int4, int8[])',
-      'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
+      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset_one(int8, text)',
+      'millrace.reset(int8, text)', 'millrace.needing(int4, int4)',
+      'millrace.retry_failed_children(millrace.fan_outs)',
+      'millrace.reset_failed_children(int8, text)', 'millrace.reset_children(int8, text)',
+      'millrace.reopen_fan_outs(int4, int8[])', 'millrace.refile_items(int8, text[])',
+      'millrace.retry_items(millrace.fan_outs, text[])',
       'millrace.retry_child_runs(int4, int8[])',
-      'millrace.rule_figures(int4, int4, timestamptz, timestamptz)',
+      'millrace.commonest_error(int4, int4, timestamptz, timestamptz)',
+      'millrace.failure_values(millrace.alert_rules, timestamptz, timestamptz)',
+      'millrace.spending_values(millrace.alert_rules, timestamptz, timestamptz)',
+      'millrace.duration_values(millrace.alert_rules, timestamptz, timestamptz)',
       'millrace.figure_values(millrace.alert_rules, timestamptz)',
       'millrace.queue_values(millrace.alert_rules, timestamptz)',
       'millrace.late_values(millrace.alert_rules, timestamptz)',
@@ -22662,8 +26589,9 @@ begin
       'public.millrace_spawn(uuid, int8, uuid, jsonb, bool)',
       'millrace.start_stage(int8, text)', 'millrace.end_stage(int8, text, text, jsonb, jsonb)',
       'millrace.complete_stage(int8, text, jsonb)',
-      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip(int8, text)',
-      'millrace.begin_roots(int4, int8[])',
+      'millrace.fail_one(int8, text, text, bool)',
+      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip_one(int8, text)',
+      'millrace.skip(int8, text)', 'millrace.begin_roots(int4, int8[])',
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
       'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
@@ -22706,8 +26634,16 @@ begin
       'millrace.status_path(text, text, text, int4, int4, text)',
       'millrace.show_due(int4, int4)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
-      'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
-      'millrace.pause(text, text)', 'millrace.unpause(text, text)'
+      'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
+      'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
+      'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
+      'millrace.throttled(jsonb, jsonb)', 'millrace.check_throttle(jsonb)',
+      'millrace.set_limits(int4, jsonb)',
+      'millrace.throttle_stage(millrace.stages, jsonb, timestamptz, text, int8)',
+      'millrace.unthrottle_stage(int4)',
+      'millrace.throttle(text, text, jsonb, timestamptz, text)',
+      'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
+      'millrace.keep_throttles(int4)'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop

@@ -10,6 +10,10 @@ interface Callable {
   call: string;
 }
 
+/** What operators call; who is none is refused by each. */
+const ofOperators =
+  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|series)\(jsonb\)$/;
+
 let database: TestDatabase;
 let functions: Callable[];
 const roles = ['anon', 'authenticated', 'service_role'];
@@ -85,18 +89,29 @@ describe('the public functions', () => {
 
   it('are these and no others', () => {
     expect(named()).toEqual([
+      'millrace_act',
+      'millrace_alerts',
+      'millrace_attempt',
       'millrace_checkpoint',
       'millrace_claim',
       'millrace_collect_children',
       'millrace_complete',
+      'millrace_dead_letters',
       'millrace_decide',
       'millrace_job_owner',
+      'millrace_journal',
       'millrace_leave',
       'millrace_note_faults',
       'millrace_note_jobs',
+      'millrace_overview',
+      'millrace_pipeline',
       'millrace_poll',
       'millrace_renew',
       'millrace_resume',
+      'millrace_run',
+      'millrace_runs',
+      'millrace_search',
+      'millrace_series',
       'millrace_spawn',
       'millrace_sweep',
       'millrace_turns',
@@ -108,6 +123,10 @@ describe('the public functions', () => {
     const decision = 'millrace_decide(bigint,jsonb)';
     for (const fn of functions.filter(({ schema }) => schema === 'public')) {
       if (role === 'authenticated' && fn.signature === decision) continue;
+      if (role === 'authenticated' && ofOperators.test(fn.signature)) {
+        expect(await answer(role, fn.call)).toEqual({ code: '42501', message: 'you are no operator here' });
+        continue;
+      }
       expect({ ...fn, ...(await answer(role, fn.call)) }).toMatchObject({
         code: '42501',
         message: expect.stringMatching(/permission denied for function millrace_/),

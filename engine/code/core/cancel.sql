@@ -25,13 +25,10 @@ begin
 end
 $$;
 
--- Cancels a run by a person's call.
-create or replace function millrace.cancel(p_run bigint) returns void
+-- Cancels a run.
+create or replace function millrace.cancel_one(p_run bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status millrace.run_status;
@@ -47,6 +44,20 @@ begin
   end if;
   perform millrace.end_runs(array[p_run], 'cancelled');
   perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+end
+$$;
+
+-- Cancels a run by a person's call.
+create or replace function millrace.cancel(p_run bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.cancel_one(p_run);
+  perform millrace.note_run('cancel', p_run);
 end
 $$;
 comment on function millrace.cancel(bigint) is

@@ -175,9 +175,9 @@ as $$
     "properties":{
      "kind":{
       "type":"string",
-      "enum":["sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
-      "wanted":"sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
-      "remedy":"sla and late know their own bounds, the others need above."
+      "enum":["run_sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
+      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "remedy":"run_sla and late know their own bounds, the others need above."
      },
      "stage":{
       "type":"string",

@@ -92,6 +92,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_runs bigint[];
+  v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
   v_runs := array(
@@ -110,8 +111,11 @@ begin
       'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
   end if;
   perform millrace.hold_runs(v_runs);
-  return jsonb_build_object(
+  v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+  perform millrace.note('replay', p_pipeline, p_condition ->> 'stage', v_runs,
+    jsonb_build_object('filter', p_condition, 'outcome', v_answer));
+  return v_answer;
 end
 $$;
 comment on function millrace.replay(text, jsonb, boolean) is

@@ -165,13 +165,10 @@ begin
 end
 $$;
 
--- Retries one run by a person's call.
-create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+-- Retries one run.
+create or replace function millrace.retry_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -207,6 +204,20 @@ begin
       using errcode = 'MR004', hint =
         'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
+end
+$$;
+
+-- Retries one run by a person's call.
+create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.retry_one(p_run, p_stage);
+  perform millrace.note_run('retry', p_run, p_stage);
 end
 $$;
 comment on function millrace.retry(bigint, text) is

@@ -12,12 +12,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days')
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
+        'journal_days')
       and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+    when new.name in ('use_new_pipeline', 'operators_need_aal2')
+        and new.value not in ('true', 'false')
       then 'true or false' end;
 begin
   if v_wanted is not null then

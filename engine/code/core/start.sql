@@ -166,7 +166,10 @@ begin
   end if;
   if p_priority is not null and (
       select r.status = 'running' from millrace.runs r where r.id = v_run) then
-    perform millrace.prioritise(v_run, p_priority);
+    perform millrace.prioritise_one(v_run, p_priority);
+  end if;
+  if p_restart then
+    perform millrace.note_run('restart', v_run, p_stage);
   end if;
   return v_run;
 end

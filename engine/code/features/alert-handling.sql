@@ -3,17 +3,18 @@
 
 create or replace function millrace.silence(
   p_for interval, p_reason text, p_pipeline text default null, p_stage text default null,
-  p_rule text default null
+  p_kind text default null
 ) returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := millrace.now();
+  v_until timestamptz := millrace.now() + p_for;
+  v_line bigint := nextval('millrace.journal_id_seq');
   v_id bigint;
 begin
-  if p_for is null or p_for not between interval '1 minute' and interval '30 days' then
-    raise exception 'p_for is %, but must be from 1 minute to 30 days',
+  if p_for is null or p_for not between interval '1 minute' and interval '400 days' then
+    raise exception 'p_for is %, but must be from 1 minute to 400 days',
       coalesce(p_for::text, 'null')
       using errcode = 'MR002', hint = 'Say for how long: interval ''2 hours''.';
   elsif coalesce(millrace.plain_text(p_reason, 500), '') = '' then
@@ -26,60 +27,101 @@ begin
     raise exception 'there is no pipeline %', p_pipeline
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   end if;
-  if p_rule is not null and not exists (
-      select from millrace.alert_rules r where r.name = p_rule) then
-    raise exception 'there is no rule %', p_rule
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.alert_rules.';
+  if p_kind is not null and not exists (
+      select from millrace.alert_rules r where r.kind = p_kind) then
+    raise exception 'there is no rule of kind %', p_kind
+      using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
-  insert into millrace.silences (rule, pipeline, stage, reason, silenced_by, began_at, ends_at)
-  values (p_rule, p_pipeline, p_stage, millrace.plain_text(p_reason, 500), session_user, v_now,
-    v_now + p_for)
+  insert into millrace.silences (pipeline, stage, kind, until, reason, line)
+  values (p_pipeline, p_stage, p_kind, v_until, millrace.plain_text(p_reason, 500), v_line)
   returning id into v_id;
+  perform millrace.note('silence', p_pipeline, p_stage, p_said => jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('silence', v_id, 'until', v_until)));
   return v_id;
 end
 $$;
 comment on function millrace.silence(interval, text, text, text, text) is
-  'Tells nobody of the alerts of a pipeline, a stage, a rule or all for so long, and keeps why. '
+  'Tells nobody of the alerts of a pipeline, a stage, a kind or all for so long, and keeps why. '
   'What is still open then is told. Returns the number of the silence.';
 
 create or replace function millrace.unsilence(p_silence bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_silence millrace.silences;
 begin
   update millrace.silences s
-  set ends_at = millrace.now()
+  set until = millrace.now()
   where s.id = p_silence
-    and s.ends_at > millrace.now();
+    and s.until > millrace.now()
+  returning s.* into v_silence;
   if not found then
     raise exception 'silence % is over, or there was none', coalesce(p_silence::text, 'null')
       using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.silences where ends_at > now().';
+        hint = 'Look it up: select * from millrace.silences where until > now().';
   end if;
+  perform millrace.note('unsilence', v_silence.pipeline, v_silence.stage,
+    p_said => jsonb_build_object('outcome', jsonb_build_object('silence', p_silence)));
 end
 $$;
 comment on function millrace.unsilence(bigint) is
   'Ends a silence; what is still open is told within a minute.';
 
-create or replace function millrace.acknowledge(p_alert bigint, p_by text default session_user)
-returns void
+-- Both kinds of alerts, under numbers of their own, as the operators' functions list them.
+create or replace view millrace.all_alerts as
+select l.id, l.kind, null as rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id,
+  l.message, null as playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by
+from millrace.alerts l
+union all
+select a.id, a.kind, a.rule, a.pipeline, a.stage, null, null, null, a.message, a.playbook,
+  a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by
+from millrace.rule_alerts a;
+comment on view millrace.all_alerts is
+  'What somebody should look at: stages of runs that are late (sla), and what rules have raised. '
+  'Open ones: where resolved_at is null.';
+
+-- Notes on an open alert of either kind who looks after it.
+create or replace function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  update millrace.alerts l
+  set acknowledged_at = coalesce(l.acknowledged_at, millrace.now()),
+    acknowledged_by = coalesce(l.acknowledged_by, p_by)
+  where l.id = p_alert
+    and l.resolved_at is null;
   update millrace.rule_alerts a
   set acknowledged_at = coalesce(a.acknowledged_at, millrace.now()),
-    acknowledged_by = coalesce(a.acknowledged_by, millrace.plain_text(p_by, 200))
+    acknowledged_by = coalesce(a.acknowledged_by, p_by)
   where a.id = p_alert
     and a.resolved_at is null;
-  if not found then
-    raise exception 'alert % is over, or there was none', coalesce(p_alert::text, 'null')
-      using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.rule_alerts where resolved_at is null.';
-  end if;
 end
 $$;
-comment on function millrace.acknowledge(bigint, text) is
+
+create or replace function millrace.acknowledge(p_alert bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert record;
+begin
+  perform millrace.mark_acknowledged(
+    p_alert, coalesce((millrace.caller()).subject, session_user));
+  select l.* into v_alert from millrace.all_alerts l where l.id = p_alert;
+  if v_alert.id is null or v_alert.resolved_at is not null then
+    raise exception 'alert % is over, or there was none', coalesce(p_alert::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.all_alerts where resolved_at is null.';
+  end if;
+  perform millrace.note('acknowledge', v_alert.pipeline, v_alert.stage,
+    array_remove(array[v_alert.run_id], null),
+    jsonb_build_object('outcome', jsonb_build_object('alert', p_alert)));
+end
+$$;
+comment on function millrace.acknowledge(bigint) is
   'Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.';
 
 -- Finds the channel of this name, or raises MR003.
@@ -131,6 +173,8 @@ begin
       'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), v_now)
     returning id into v_id;
   end if;
+  perform millrace.note('test_channel', null, p_said => jsonb_build_object(
+    'outcome', jsonb_build_object('channel', p_channel, 'message', v_id)));
   perform millrace.wake_alerts_send();
   return v_id;
 end
@@ -152,6 +196,8 @@ begin
   where m.channel_id = v_channel.id
     and m.state = 'dead';
   get diagnostics v_count = row_count;
+  perform millrace.note('resend', null, p_said => jsonb_build_object(
+    'outcome', jsonb_build_object('channel', p_channel, 'messages', v_count)));
   return v_count;
 end
 $$;
@@ -211,8 +257,8 @@ begin
 end
 $$;
 
--- Removes alerts that were resolved before this time, with silences and messages that ended before
--- it: at most 10,000 of each, and says how many alerts.
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it: at
+-- most 10,000 of each, and says how many alerts.
 create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -220,7 +266,6 @@ as $$
 declare
   v_pruned int;
 begin
-  delete from millrace.silences s where s.ends_at < p_before;
   delete from millrace.alert_messages m
   where m.id in (
     select o.id

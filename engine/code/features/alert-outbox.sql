@@ -26,24 +26,6 @@ as $$
   select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
 $$;
 
--- Says whether somebody has silenced an alert.
-create or replace function millrace.is_silenced(
-  p_alert millrace.rule_alerts, p_now timestamptz
-) returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return exists (
-    select
-    from millrace.silences s
-    where s.ends_at > p_now
-      and (s.rule is null or s.rule = p_alert.rule)
-      and (s.pipeline is null or s.pipeline = p_alert.pipeline)
-      and (s.stage is null or s.stage = p_alert.stage));
-end
-$$;
-
 -- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
 -- open, one that is over.
 create or replace function millrace.events_to_tell(p_now timestamptz)
@@ -68,7 +50,7 @@ begin
       and (r.channels is null or c.name = any (r.channels))
     where not a.settled
       and e.event is not null
-      and not millrace.is_silenced(a, p_now);
+      and not millrace.is_silenced(a.pipeline, a.stage, a.kind);
 end
 $$;
 

@@ -14,10 +14,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case
-    when p_rule.kind in ('sla', 'late', 'engine') and p_rule.above is not null then
+    when p_rule.kind in ('run_sla', 'late', 'engine') and p_rule.above is not null then
       format('above is %s, but the kind %s knows its own bound: leave it out',
         p_rule.above, p_rule.kind)
-    when p_rule.kind not in ('sla', 'late', 'engine') and p_rule.above is null then
+    when p_rule.kind not in ('run_sla', 'late', 'engine') and p_rule.above is null then
       format('above is missing: the kind %s needs a bound', p_rule.kind)
     when p_rule.above < 0 or p_rule.above = 'NaN' then
       format('above is %s, but must be 0 or more', p_rule.above)
@@ -25,8 +25,8 @@ begin
       format('above is %s, but must be a share below 1, such as 0.1', p_rule.above)
     when p_rule.kind = 'engine' and (p_rule.pipeline is not null or p_rule.stage is not null) then
       'kind engine looks at the engine as a whole: leave pipeline and stage out'
-    when p_rule.kind = 'sla' and p_rule.stage is not null then
-      'kind sla looks at a pipeline end to end: leave stage out'
+    when p_rule.kind = 'run_sla' and p_rule.stage is not null then
+      'kind run_sla looks at a pipeline end to end: leave stage out'
     when p_rule.span not between interval '1 minute' and interval '7 days' then
       format('span is %s, but must be from 1 minute to 7 days', p_rule.span)
     when p_rule.hold not between interval '0' and interval '1 day' then

@@ -19,12 +19,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+-- Resets a stage of one run, or all of it.
+create or replace function millrace.reset_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
@@ -44,6 +42,19 @@ begin
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.reset_one(p_run, p_stage);
+  perform millrace.note_run('reset', p_run, p_stage);
 end
 $$;
 comment on function millrace.reset(bigint, text) is
@@ -100,12 +111,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+-- Resets the failed children of a stage of one run; returns how many.
+create or replace function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -146,6 +155,22 @@ begin
     || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
   return v_failed;
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_children int := millrace.reset_failed_children(p_run, p_stage);
+begin
+  perform millrace.note_run('reset_children', p_run, p_stage,
+    jsonb_build_object('children', v_children));
+  return v_children;
 end
 $$;
 comment on function millrace.reset_children(bigint, text) is

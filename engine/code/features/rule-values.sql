@@ -2,45 +2,33 @@
 -- looks and where there is something to say. value is compared with above; detail is what else
 -- the message tells.
 
--- Says what happened at a stage, or in a pipeline as a whole (p_stage_id is 0), in a stretch of
--- time: how many ended, how many of them failed, how many runs died, p95 of the time that it took
--- in seconds, US dollars, and the commonest error. Rules read figures here alone.
-create or replace function millrace.rule_figures(
-  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz,
-  out n bigint, out failed bigint, out dead bigint, out p95_seconds numeric, out cost_usd numeric,
-  out commonest text
-)
+-- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
+-- 0).
+create or replace function millrace.commonest_error(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz
+) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  select count(*), count(*) filter (where a.state = 'failed'),
-    percentile_disc(0.95) within group (
-      order by extract(epoch from a.finished_at - a.created_at)),
-    sum(case when jsonb_typeof(a.usage -> 'cost_usd') = 'number'
-      then (a.usage ->> 'cost_usd')::numeric end),
-    mode() within group (order by a.error ->> 'code')
-  into n, failed, p95_seconds, cost_usd, commonest
-  from millrace.stages s
-  join millrace.attempts a on a.stage_id = s.id
-  where s.pipeline_id = p_pipeline_id
-    and (p_stage_id = 0 or s.id = p_stage_id)
-    and a.state in ('completed', 'failed')
-    and a.finished_at > p_from
-    and a.finished_at <= p_to;
-  select count(*)
-  into dead
-  from millrace.runs r
-  where r.pipeline_id = p_pipeline_id
-    and r.status = 'failed'
-    and r.finished_at > p_from
-    and r.finished_at <= p_to;
+  return (
+    select millrace.plain_text(c.key, 60)
+    from millrace.stages s
+    cross join lateral millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) m
+    cross join lateral jsonb_each_text(m.codes) c
+    where s.pipeline_id = p_pipeline_id
+      and p_stage_id in (0, s.id)
+      and c.key <> 'other'
+    group by c.key
+    order by sum(c.value::bigint) desc, c.key
+    limit 1);
 end
 $$;
 
--- Measures what figures tell: p95, error_share, dead and spend.
-create or replace function millrace.figure_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+-- Measures the share of failures among the tries that ended, and how many failed for good. Of a
+-- pipeline as a whole it looks at the runs.
+create or replace function millrace.failure_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
 ) returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
@@ -49,18 +37,86 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id,
-      case p_rule.kind
-        when 'p95' then f.p95_seconds
-        when 'error_share' then f.failed / nullif(f.n, 0)::numeric
+    select v.pipeline_id, v.stage_id, v.value, p_rule.above,
+      millrace.commonest_error(v.pipeline_id, v.stage_id, p_from, p_to)
+    from (
+      select t.pipeline_id, t.stage_id, case p_rule.kind
         when 'dead' then f.dead
-        when 'spend' then f.cost_usd
-      end,
-      p_rule.above, millrace.plain_text(f.commonest, 60)
+        else f.failed / nullif(f.n, 0)::numeric
+      end as value
+      from millrace.rule_targets(p_rule) t
+      cross join lateral (
+        select sum(m.completed + m.ended + m.failed + m.retried) as n,
+          sum(m.failed + m.retried) as failed, sum(m.failed) as dead
+        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) m
+      ) f
+      where p_rule.kind = 'dead' or f.n >= p_rule.least
+      offset 0
+    ) v
+    where v.value > p_rule.above;
+end
+$$;
+
+-- Measures what was spent, at a stage or at all of a pipeline's.
+create or replace function millrace.spending_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
     from millrace.rule_targets(p_rule) t
-    cross join lateral millrace.rule_figures(
-      t.pipeline_id, t.stage_id, p_now - p_rule.span, p_now) f
-    where p_rule.kind in ('dead', 'spend') or f.n >= p_rule.least;
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
+-- start to their end.
+create or replace function millrace.duration_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    cross join lateral millrace.summed_figures(
+      t.pipeline_id, t.stage_id, p_from, p_to, null) f
+    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
+end
+$$;
+
+-- Measures what figures tell.
+create or replace function millrace.figure_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
+  -- What has just ended counts.
+  v_to timestamptz := p_now + interval '1 microsecond';
+begin
+  if p_rule.kind = 'p95' then
+    return query select * from millrace.duration_values(p_rule, v_from, v_to);
+  elsif p_rule.kind = 'spend' then
+    return query select * from millrace.spending_values(p_rule, v_from, v_to);
+  else
+    return query select * from millrace.failure_values(p_rule, v_from, v_to);
+  end if;
 end
 $$;
 
@@ -197,7 +253,7 @@ as $$
 begin
   if p_rule.kind = 'engine' then
     return query select * from millrace.engine_values();
-  elsif p_rule.kind = 'sla' then
+  elsif p_rule.kind = 'run_sla' then
     return query select * from millrace.sla_values(p_rule, p_now);
   elsif p_rule.kind = 'late' then
     return query select * from millrace.late_values(p_rule, p_now);
@@ -253,9 +309,9 @@ declare
   v_held interval := p_now - p_state.over_since;
 begin
   return case p_rule.kind
-    when 'sla' then format('%s of %s end to end is %s, above its bound of %s',
+    when 'run_sla' then format('%s of %s end to end is %s, above its bound of %s',
       p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
-    when 'p95' then format('p95 of %s%s is %s, above %s',
+    when 'p95' then format('p95 of %s%s is about %s, above %s',
       v_place, case when p_state.stage_id = 0 then ' end to end' end,
       millrace.in_words(v_value), millrace.in_words(v_above))
     when 'error_share' then format('%s %% of what ended at %s in the last %s failed%s, above %s %%',
@@ -285,7 +341,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return 'docs/playbooks/' || case p_kind
-    when 'sla' then 'stuck'
+    when 'run_sla' then 'stuck'
     when 'p95' then 'stuck'
     when 'late' then 'stuck'
     when 'oldest_ready' then 'stuck'

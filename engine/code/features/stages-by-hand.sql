@@ -21,6 +21,7 @@ begin
       'use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
+  perform millrace.note_run('start_stage', p_run, p_stage);
 end
 $$;
 comment on function millrace.start_stage(bigint, text) is
@@ -98,10 +99,29 @@ begin
       using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
   end if;
   perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
+  perform millrace.note_run('complete', p_run, p_stage);
 end
 $$;
 comment on function millrace.complete_stage(bigint, text, jsonb) is
   'Completes a queued, started or waiting stage with a result given by hand.';
+
+-- Fails a stage of one run.
+create or replace function millrace.fail_one(
+  p_run bigint,
+  p_stage text,
+  p_message text,
+  p_permanent boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+    'code', 'failed_by_hand',
+    'message', coalesce(p_message, 'failed by hand'),
+    'permanent', coalesce(p_permanent, false)));
+end
+$$;
 
 create or replace function millrace.fail_stage(
   p_run bigint,
@@ -116,22 +136,19 @@ set enable_hashjoin = off set enable_memoize = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
-    'code', 'failed_by_hand',
-    'message', coalesce(p_message, 'failed by hand'),
-    'permanent', coalesce(p_permanent, false)));
+  perform millrace.fail_one(p_run, p_stage, p_message, p_permanent);
+  perform millrace.note_run('fail', p_run, p_stage,
+    jsonb_build_object('message', left(p_message, 2000), 'permanent', p_permanent));
 end
 $$;
 comment on function millrace.fail_stage(bigint, text, text, boolean) is
   'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless '
   'permanent.';
 
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+-- Skips a stage of one run.
+create or replace function millrace.skip_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -152,6 +169,19 @@ begin
   v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
     '{"code": "skipped", "message": "skipped by hand"}');
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.skip_one(p_run, p_stage);
+  perform millrace.note_run('skip', p_run, p_stage);
 end
 $$;
 comment on function millrace.skip(bigint, text) is

@@ -1,7 +1,8 @@
 -- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
 -- run is given a priority.
 
-create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+-- Gives one run a priority.
+create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -35,12 +36,25 @@ begin
     where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
 end
 $$;
+
+create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.prioritise_one(p_run, p_priority);
+  perform millrace.note_run('prioritise', p_run, null, jsonb_build_object('priority', p_priority));
+end
+$$;
 comment on function millrace.prioritise(bigint, int) is
   'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare '
   'priority; what is queued moves too.';
 
--- Switches a pipeline, or one stage of it, on or off. Returns the stages concerned.
-create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean)
+-- Switches a pipeline, or one stage of it, on or off, as a line of the journal tells. Returns the
+-- stages concerned.
+create or replace function millrace.switch(
+  p_pipeline text, p_stage text, p_enabled boolean, p_line bigint
+)
 returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -58,14 +72,14 @@ begin
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   elsif p_stage is null then
     update millrace.pipelines p
-    set enabled = p_enabled
+    set enabled = p_enabled, switched_line = p_line
     where p.id = v_pipeline_id and p.enabled <> p_enabled;
     return array(
       select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
   v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   update millrace.stages s
-  set enabled = p_enabled
+  set enabled = p_enabled, switched_line = p_line
   where s.id = v_stage_id and s.enabled <> p_enabled;
   return array[v_stage_id];
 end
@@ -76,7 +90,8 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.switch(p_pipeline, p_stage, false);
+  perform millrace.switch(p_pipeline, p_stage, false,
+    millrace.note('pause', p_pipeline, p_stage));
 end
 $$;
 comment on function millrace.pause(text, text) is
@@ -104,13 +119,14 @@ comment on view millrace.paused is
   'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of '
   'its stages by itself.';
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+-- Lets a pipeline or a stage go on, wakes it, and says what is still paused.
+create or replace function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint)
 returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
+  v_stages int[] := millrace.switch(p_pipeline, p_stage, true, p_line);
   v_still record;
 begin
   perform millrace.wake(array(
@@ -132,6 +148,16 @@ begin
       case v_still.count when 1 then 'is' else 'are' end, v_still.remedies)
     else ''
   end;
+end
+$$;
+
+create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.switch_on(p_pipeline, p_stage, millrace.note('unpause', p_pipeline, p_stage));
 end
 $$;
 comment on function millrace.unpause(text, text) is

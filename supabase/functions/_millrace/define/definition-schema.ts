@@ -467,8 +467,8 @@ const quota = sized(
 const alertRule = z
   .strictObject({
     kind: oneOf(
-      ['sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late'],
-      'sla and late know their own bounds, the others need above.',
+      ['run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late'],
+      'run_sla and late know their own bounds, the others need above.',
     ),
     /** A stage, or * for each of them; left out, the pipeline as a whole, end to end. */
     stage: text(

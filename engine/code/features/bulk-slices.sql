@@ -1,0 +1,302 @@
+-- Bulks: how a slice of one is worked off
+--
+-- A slice waits for nobody: it takes rows and runs that nobody holds, in the lock order, and comes
+-- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
+-- that match no more are passed over.
+
+-- Locks those of these runs, with their entities, that nobody holds; returns them.
+create or replace function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)), false);
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
+end
+$$;
+
+-- Does the verb of a bulk to held runs, all at once where there is a way to.
+create or replace function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run bigint;
+begin
+  if p_bulk.verb = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    foreach v_run in array p_run_ids loop
+      perform millrace.do_to_run(v_run, p_bulk.args);
+    end loop;
+  end if;
+end
+$$;
+
+-- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
+-- is noted as a fault, or left for later where the error says to try again.
+create or replace function millrace.do_to_each(
+  p_bulk millrace.bulks,
+  p_run_ids bigint[],
+  out done bigint[],
+  out faulty bigint[],
+  out busy bigint[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+  v_one record;
+  v_other record;
+begin
+  done := '{}';
+  faulty := '{}';
+  busy := '{}';
+  if cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  begin
+    perform millrace.do_to_held(p_bulk, p_run_ids);
+    done := p_run_ids;
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 and millrace.error_kind(sqlstate, v_context) = 'transient' then
+      busy := p_run_ids;
+      return;
+    elsif v_half = 0 then
+      faulty := p_run_ids;
+      insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
+      values (p_bulk.id, p_run_ids[1], sqlstate, millrace.cut_text(sqlerrm, 1000))
+      on conflict on constraint bulk_faults_pkey do nothing;
+      return;
+    end if;
+  end;
+  v_one := millrace.do_to_each(p_bulk, p_run_ids[:v_half]);
+  v_other := millrace.do_to_each(p_bulk, p_run_ids[v_half + 1:]);
+  done := v_one.done || v_other.done;
+  faulty := v_one.faulty || v_other.faulty;
+  busy := v_one.busy || v_other.busy;
+end
+$$;
+
+-- Says why whoever began a bulk may no longer act in it; null where they may.
+create or replace function millrace.bulk_fault(p_bulk millrace.bulks) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_bulk.key = 'user' and not exists (
+      select
+      from millrace.operators o
+      join millrace.pipelines p on p.id = p_bulk.pipeline_id
+      where o.subject = p_bulk.subject
+        and o.role in ('operator', 'admin')
+        and (o.pipelines is null or p.name = any (o.pipelines))) then
+    return format('%s may no longer act here', p_bulk.subject);
+  end if;
+  return null;
+end
+$$;
+
+-- Saves how far a bulk has come with a slice. What somebody has held for ten minutes since its end
+-- was reached becomes a fault.
+create or replace function millrace.save_slice(
+  p_bulk millrace.bulks,
+  p_next bigint,
+  p_held bigint[],
+  p_counts int[])
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_at_end_at timestamptz := coalesce(p_bulk.at_end_at, case
+    when p_next is null or p_next >= p_bulk.last_run_id then v_now end);
+  v_given_up bigint[] := case
+    when v_at_end_at <= v_now - interval '10 minutes' then p_held
+    else '{}'
+  end;
+  v_held bigint[] := case when cardinality(v_given_up) > 0 then '{}' else p_held end;
+  v_over boolean := v_at_end_at is not null and cardinality(v_held) = 0;
+begin
+  insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+  select p_bulk.id, g, 'busy', 'somebody held its row for ten minutes'
+  from unnest(v_given_up) g
+  on conflict on constraint bulk_faults_pkey do nothing;
+  update millrace.bulks b
+  set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
+    slices = b.slices + 1, done = b.done + p_counts[1],
+    faults = b.faults + p_counts[2] + cardinality(v_given_up),
+    passed_over = b.passed_over + p_counts[3],
+    state = case when v_over then 'done' else b.state end,
+    ended_at = case when v_over then v_now end
+  where b.id = p_bulk.id
+  returning b.* into p_bulk;
+  if v_over then
+    perform millrace.schedule_bulks();
+  end if;
+  return p_bulk;
+end
+$$;
+
+-- Works off the next slice of a bulk, unless somebody else is doing so. It gives way before
+-- Postgres looks for deadlocks.
+create or replace function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_bulk millrace.bulks;
+  v_found record;
+  v_wanted bigint[];
+  v_free bigint[];
+  v_still bigint[];
+  v_did record;
+  v_held bigint[];
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  where b.id = p_bulk_id
+  for no key update skip locked;
+  if not found then
+    select b.* into v_bulk from millrace.bulks b where b.id = p_bulk_id;
+    return v_bulk;
+  elsif v_bulk.state <> 'running' then
+    return v_bulk;
+  elsif millrace.bulk_fault(v_bulk) is not null then
+    update millrace.bulks b
+    set state = 'stopped', why = millrace.bulk_fault(v_bulk)
+    where b.id = p_bulk_id
+    returning b.* into v_bulk;
+    return v_bulk;
+  end if;
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id, 500, p_up => true);
+  v_wanted := v_bulk.held[:200] || v_found.run_ids;
+  v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
+  v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
+    null, cardinality(v_free) + 1, p_up => true)).run_ids;
+  v_did := millrace.do_to_each(v_bulk, v_still);
+  v_held := v_bulk.held[201:] || v_did.busy || array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.id <> all (v_free)
+    order by r.id);
+  if cardinality(v_still) > 0 then
+    perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
+      v_did.done,
+      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+        'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
+          'faults', cardinality(v_did.faulty), 'held', cardinality(v_did.busy))));
+  end if;
+  return millrace.save_slice(v_bulk, v_found.next, v_held, array[
+    cardinality(v_did.done), cardinality(v_did.faulty),
+    cardinality(v_free) - cardinality(v_still)]);
+end
+$$;
+
+-- Works off a slice of each bulk that runs, for pg_cron and the sweep. A fault of one ends no
+-- other.
+create or replace function millrace.work_bulks() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_bulk_id bigint;
+  v_worked int := 0;
+  v_context text;
+begin
+  for v_bulk_id in
+    select b.id
+    from millrace.bulks b
+    where b.state = 'running'
+    order by b.id
+  loop
+    begin
+      perform millrace.work_slice(v_bulk_id);
+      v_worked := v_worked + 1;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'bulk_failed',
+          format('A slice of bulk %s failed: %s', v_bulk_id, sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  return v_worked;
+end
+$$;
+
+-- Schedules the job that works on bulks while one runs, else not at all. As with the poller, nobody
+-- waits for another's row of cron.job: the sweep works on bulks, too.
+create or replace function millrace.schedule_bulks() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_wanted boolean := exists (select from millrace.bulks b where b.state = 'running');
+begin
+  if v_wanted = exists (select from cron.job j where j.jobname = 'millrace-bulks')
+    or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_bulks')) then
+    return;
+  elsif v_wanted then
+    perform cron.schedule('millrace-bulks', '2 seconds', 'select millrace.work_bulks()');
+  else
+    perform cron.unschedule('millrace-bulks');
+  end if;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'bulks_not_scheduled',
+        'The job of the bulks could not be scheduled: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- The sweep's part: throttles whose time is over, a slice of each bulk, old lines of the journal.
+create or replace function millrace.sweep_operators() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.end_throttles();
+  perform millrace.prune_journal();
+  perform millrace.schedule_bulks();
+  return jsonb_build_object('bulks', millrace.work_bulks());
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of throttles, bulks and the journal failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;

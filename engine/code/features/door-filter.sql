@@ -1,0 +1,244 @@
+-- The operators' filter: what lists and bulks may ask of runs, and how they are found
+--
+-- A call looks at so many runs at most, newest first (a bulk: oldest first), and says up to which
+-- it has come, so that none grows with history. Rows, parents, what runs and what has failed are
+-- looked up by their indexes; anything else goes through the runs by their ids.
+
+-- Says which fields a filter may have.
+create or replace function millrace.filter_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'pipeline', name.of, 'stage', name.of,
+    'status', '{"enum": ["running", "completed", "failed", "cancelled"]}'::jsonb,
+    'error_code', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'entity', key.of,
+    'entities', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', key.of),
+    'label', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'run', id.of,
+    'runs', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', id.of),
+    'trace', jsonb_build_object('type', 'string', 'wanted', 'a UUID as text',
+      'pattern', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'),
+    'parent', id.of,
+    'since', time.of, 'before', time.of)
+  from
+    (values ('{"type": "string", "maxLength": 100, "wanted": "a name"}'::jsonb)) name(of),
+    (values ('{"type": "string", "minLength": 1, "maxLength": 2000,
+      "wanted": "the key of a row as text, of 1 to 2000 characters"}'::jsonb)) key(of),
+    (values ('{"type": "integer", "minimum": 1, "maximum": 9007199254740991}'::jsonb)) id(of),
+    (values (jsonb_build_object('type', 'string', 'maxLength', 40,
+      'wanted', 'a time such as 2026-11-21T08:00:00Z',
+      'pattern', '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$')))
+      time(of)
+$$;
+
+-- Raises MR002 unless what somebody asks has these fields alone, in their form and to a size that
+-- a person might send.
+create or replace function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := jsonb_build_object(
+    'type', 'object', 'properties', p_fields, 'additionalProperties', false);
+  v_fault text;
+begin
+  if octet_length(p_asked::text) > 200000 then
+    v_fault := format('%s has %s bytes, but may have 200000 at most',
+      p_name, octet_length(p_asked::text));
+  else
+    v_fault := millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name);
+  end if;
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+  end if;
+end
+$$;
+
+-- Reads a time that somebody wrote; null where they wrote none.
+create or replace function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (p_asked ->> p_field)::timestamptz;
+exception
+  when data_exception then
+    raise exception '% is %, but must be a time such as 2026-11-21T08:00:00Z',
+      p_field, millrace.short_json(p_asked -> p_field)
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+end
+$$;
+
+-- Reads the cursor of a list, which is the last number that was shown; null at its beginning. It
+-- says where to go on and nothing more, so whoever makes one up sees no more than before.
+create or replace function millrace.asked_cursor(p_asked jsonb) returns bigint
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ->> 'cursor' !~ '^[0-9]{1,18}$' then
+    raise exception 'cursor is %, but must be what an answer had as next',
+      millrace.short_json(p_asked -> 'cursor')
+      using errcode = 'MR002', hint = 'Leave it out to begin with the newest.';
+  end if;
+  return (p_asked ->> 'cursor')::bigint;
+end
+$$;
+
+-- Reads a filter that check_asked() accepts: names become ids, and pipeline_ids are those that the
+-- caller sees.
+create or replace function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_filter jsonb := jsonb_build_object(
+    'status', p_asked -> 'status',
+    'error_code', p_asked -> 'error_code',
+    'trace', p_asked -> 'trace',
+    'parent', p_asked -> 'parent',
+    'since', millrace.asked_time(p_asked, 'since'),
+    'before', millrace.asked_time(p_asked, 'before'),
+    'runs', coalesce(p_asked -> 'runs', jsonb_build_array(p_asked -> 'run')),
+    'entities', coalesce(p_asked -> 'entities', jsonb_build_array(p_asked -> 'entity')));
+begin
+  if p_asked ? 'pipeline' then
+    v_pipeline := millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline');
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array[v_pipeline.id]);
+  else
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array(
+      select p.id
+      from millrace.pipelines p
+      where millrace.sees(p_caller, p.name)
+      order by p.id));
+  end if;
+  if (p_asked ? 'stage' or p_asked ? 'label') and v_pipeline.id is null then
+    raise exception 'pipeline is missing, but a stage or a label belongs to one'
+      using errcode = 'MR002', hint = 'Set pipeline to its name.';
+  end if;
+  if p_asked ? 'stage' then
+    v_filter := v_filter || jsonb_build_object(
+      'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
+  end if;
+  if p_asked ? 'label' then
+    raise exception 'pipeline % declares no label, so that no row is found by one', v_pipeline.name
+      using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+  elsif v_filter -> 'entities' = '[null]' then
+    v_filter := v_filter - 'entities';
+  end if;
+  return jsonb_strip_nulls(case
+    when v_filter -> 'runs' = '[null]' then v_filter - 'runs'
+    else v_filter
+  end);
+end
+$$;
+
+-- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
+-- which a run failed or was cancelled, or, while it runs, at which it is.
+create or replace function millrace.filter_conditions(p_filter jsonb) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(E'\n    and ',
+    format('r.pipeline_id = any (%L)', array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i)),
+    'r.id <= ' || (p_filter ->> 'last_run_id')::bigint,
+    'r.status = ' || quote_literal(p_filter ->> 'status'),
+    'r.trace_id = ' || quote_literal(p_filter ->> 'trace'),
+    'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
+    'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
+    case when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+      select
+      from millrace.attempts a
+      left join millrace.attempts o on o.id = a.parent_id
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
+          else '{completed,skipped}' end::millrace.attempt_state[])
+        %s
+        and not exists (
+          select
+          from millrace.attempts n
+          where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number))$sql$,
+      concat_ws(E'\n        ',
+        'and a.stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'and coalesce(a.error, o.error) ->> ''code'' = '
+          || quote_literal(p_filter ->> 'error_code'))) end)
+$$;
+
+-- Says from where a filter's runs are best read: by which condition over a row r of runs, other
+-- than its ids. Null: by their ids alone. What runs or has failed is read by its own index as long
+-- as it is no more than a call looks at.
+create or replace function millrace.filter_source(p_filter jsonb, p_most int) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipelines text := format('r.pipeline_id = any (%L)', array(
+    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i));
+  v_source text;
+  v_found int;
+begin
+  if p_filter ? 'runs' then
+    return format('r.id = any (%L)', array(
+      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i));
+  elsif p_filter ? 'entities' then
+    return v_pipelines || format(' and r.entity_id = any (%L)', array(
+      select i from jsonb_array_elements_text(p_filter -> 'entities') i));
+  elsif p_filter ? 'parent' then
+    return format('r.fan_out_id = any (%L)', array(
+      select f.id from millrace.fan_outs f where f.run_id = (p_filter ->> 'parent')::bigint));
+  elsif p_filter ->> 'status' in ('running', 'failed') then
+    v_source := format('r.status = %L and %s', p_filter ->> 'status', v_pipelines);
+    execute format(
+      'select count(*) from (select from millrace.runs r where %s limit %s) r',
+      v_source, p_most + 1)
+    into v_found;
+    return case when v_found <= p_most then v_source end;
+  end if;
+  return null;
+end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
+-- next says behind which to go on; null where none is left.
+create or replace function millrace.find_runs(
+  p_filter jsonb,
+  p_after bigint,
+  p_limit int,
+  p_up boolean default false,
+  out run_ids bigint[],
+  out next bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_most constant int := case when p_filter ?| array['stage_id', 'error_code'] then 4000
+    else 20000 end;
+  v_source text := millrace.filter_source(p_filter, c_most);
+  v_looked text := format(
+    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
+    concat_ws(' and ', v_source, case
+      when p_after is null then null
+      when p_up then format('r.id > %L', p_after)
+      else format('r.id < %L', p_after)
+    end, case when concat(v_source, p_after) = '' then 'true' end),
+    case when p_up then 'asc' else 'desc' end, c_most);
+begin
+  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
+    v_looked, millrace.filter_conditions(p_filter),
+    case when p_up then 'asc' else 'desc' end, p_limit)
+  into run_ids;
+  if cardinality(run_ids) = p_limit then
+    next := run_ids[p_limit];
+    return;
+  end if;
+  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+end
+$$;

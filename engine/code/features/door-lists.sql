@@ -1,0 +1,422 @@
+-- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
+
+-- Shows a line of the journal.
+create or replace function millrace.shown_line(p_line millrace.journal) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'line', p_line.id, 'at', p_line.at, 'verb', p_line.verb, 'pipeline', p_line.pipeline,
+    'stage', p_line.stage, 'runs', p_line.runs,
+    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
+    'by', coalesce(p_line.subject, p_line.session ->> 'user'), 'key', p_line.key,
+    'key_print', p_line.key_print, 'session', p_line.session, 'filter', p_line.filter,
+    'reason', p_line.reason, 'request_id', p_line.request_id, 'bulk', p_line.bulk_id,
+    'outcome', p_line.outcome))
+$$;
+
+-- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
+create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
+    'reason', j.reason, 'line', j.id)
+  from (values (1)) one
+  left join millrace.journal j on j.id = p_line
+  where not p_enabled
+$$;
+
+-- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
+create or replace function millrace.shown_stages(p_pipelines text[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
+    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
+    'oldest_age', extract(epoch from h.oldest_age),
+    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+    'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
+      'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
+      'line', t.line) end) order by p.name, s.id), '[]')
+  from millrace.stage_health h
+  join millrace.pipelines p on p.name = h.pipeline
+  join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+  left join millrace.throttles t on t.stage_id = s.id
+  left join millrace.journal j on j.id = t.line
+  where h.pipeline = any (p_pipelines)
+$$;
+
+create or replace function public.millrace_overview(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, '{}', 'p_query');
+  v_pipelines := array(
+    select p.name
+    from millrace.pipelines p
+    where millrace.sees(v_caller, p.name)
+    order by p.name);
+  return jsonb_build_object(
+    'now', millrace.now(),
+    'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
+      'payloads', v_caller.payloads),
+    'last_sweep_at', millrace.setting('last_sweep_at'),
+    'pipelines', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'pipeline', p.name, 'enabled', p.enabled,
+        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'open_alerts', millrace.capped_count(format(
+          'millrace.all_alerts l where l.resolved_at is null and l.pipeline = %L', p.name), 1000)
+        ) order by p.name), '[]')
+      from millrace.pipelines p
+      where p.name = any (v_pipelines)),
+    'stages', millrace.shown_stages(v_pipelines),
+    'bulks', (
+      select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
+      from millrace.bulks b
+      join millrace.pipelines p on p.id = b.pipeline_id
+      where b.state = 'running'
+        and p.name = any (v_pipelines)));
+end
+$$;
+comment on function public.millrace_overview(jsonb) is
+  'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
+  'paused and throttled, open alerts, and bulks that run. For operators.';
+
+-- Counts rows up to a number, beyond which it says that there are more: 1000, or 1000+.
+create or replace function millrace.capped_count(p_rows text, p_most int) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count int;
+begin
+  execute format('select count(*) from (select from %s limit %s) o', p_rows, p_most + 1)
+  into v_count;
+  return case
+    when v_count > p_most then trim(to_char(p_most, '999,999,999')) || '+'
+    else v_count::text
+  end;
+end
+$$;
+
+create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
+    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
+    'projection', v_pipeline.projection,
+    'version', (
+      select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
+    'health', millrace.shown_stages(array[v_pipeline.name]),
+    'stages', (
+      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'function', s.function_name,
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs)),
+        'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
+        'batch_size', s.batch_size, 'max_workers', s.max_workers,
+        'timeout_seconds', extract(epoch from s.timeout),
+        'deadline_seconds', extract(epoch from s.deadline),
+        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled)) order by vs.position),
+        '[]')
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_pipeline.current_version_id));
+end
+$$;
+comment on function public.millrace_pipeline(jsonb) is
+  'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
+  'is queued and in work at each. For operators.';
+
+create or replace function public.millrace_series(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+  v_to timestamptz;
+  v_from timestamptz;
+  v_step interval;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'stage', millrace.filter_fields() -> 'stage',
+    'from', millrace.filter_fields() -> 'since',
+    'to', millrace.filter_fields() -> 'since',
+    'step_seconds', '{"type": "integer", "minimum": 60, "maximum": 86400}'::jsonb), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if p_query ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_query ->> 'stage');
+  end if;
+  v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
+  v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
+  v_step := make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60));
+  if v_from >= v_to or v_to - v_from > v_step * 2000 then
+    raise exception 'from % to % is not 1 to 2000 steps of %', v_from, v_to, v_step
+      using errcode = 'MR002', hint = 'Ask for less at once, or for longer steps.';
+  end if;
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
+    'points', millrace.shown_series(v_pipeline.name, p_query ->> 'stage', v_from, v_to, v_step));
+end
+$$;
+comment on function public.millrace_series(jsonb) is
+  'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
+  'step_seconds}. For operators.';
+
+-- Lists the points of a series, each as millrace.series() has it.
+create or replace function millrace.shown_series(
+  p_pipeline text,
+  p_stage text,
+  p_from timestamptz,
+  p_to timestamptz,
+  p_step interval)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_points jsonb := '[]';
+begin
+  if to_regprocedure('millrace.series(text,text,timestamptz,timestamptz,interval)') is not null
+  then
+    execute 'select coalesce(jsonb_agg(to_jsonb(s)), ''[]'') '
+      'from millrace.series($1, $2, $3, $4, $5) s'
+    into v_points
+    using p_pipeline, p_stage, p_from, p_to, p_step;
+  end if;
+  return v_points;
+end
+$$;
+
+create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  if p_query ? 'pipeline' then
+    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
+  else
+    v_pipelines := array(
+      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
+  end if;
+  return jsonb_build_object('groups', (
+    select coalesce(jsonb_agg(to_jsonb(g) order by g.pipeline, g.stage, g.error_code), '[]')
+    from (
+      select d.pipeline, d.stage, millrace.cut_text(d.error_code, 500) as error_code,
+        case when count(*) > 10000 then '10,000+' else count(*)::text end as runs,
+        min(d.failed_at) as oldest, max(d.failed_at) as newest
+      from millrace.dead_letters d
+      where d.pipeline = any (v_pipelines)
+      group by d.pipeline, d.stage, d.error_code) g));
+end
+$$;
+comment on function public.millrace_dead_letters(jsonb) is
+  'Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest. '
+  'Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For '
+  'operators.';
+
+-- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
+-- which to go on; null where none is left.
+create or replace function millrace.find_lines(
+  p_table text,
+  p_condition text,
+  p_asked jsonb,
+  out ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_most constant int := 20000;
+  v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
+  v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
+    p_table, coalesce(millrace.asked_cursor(p_asked), 9223372036854775807), c_most);
+begin
+  execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
+    v_looked, p_condition, v_limit)
+  into ids;
+  if cardinality(ids) = v_limit then
+    next := ids[v_limit];
+  else
+    execute format('select l.id from (%s) l offset %s', v_looked, c_most - 1) into next;
+  end if;
+end
+$$;
+
+-- Writes as SQL that a row l of a table of lines belongs to a pipeline that a caller sees, and to
+-- the one that they ask for. A line of no pipeline is for those who see all.
+create or replace function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ? 'pipeline' then
+    return format('l.pipeline = %L',
+      (millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).name);
+  end if;
+  return coalesce('l.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
+end
+$$;
+
+create or replace function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'open', '{"type": "boolean"}'::jsonb,
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
+  return jsonb_build_object(
+    'alerts', (
+      select coalesce(jsonb_agg(to_jsonb(l)
+        || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
+          'message', millrace.cut_text(l.message)) order by l.id desc), '[]')
+      from millrace.all_alerts l
+      where l.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+comment on function public.millrace_alerts(jsonb) is
+  'Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": '
+  'next} on. For operators.';
+
+create or replace function public.millrace_journal(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'run', millrace.filter_fields() -> 'run',
+    'bulk', millrace.filter_fields() -> 'run',
+    'verb', millrace.filter_fields() -> 'stage',
+    'by', millrace.filter_fields() -> 'entity',
+    'since', millrace.filter_fields() -> 'since',
+    'before', millrace.filter_fields() -> 'before',
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    'l.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
+    'l.bulk_id = ' || (p_query ->> 'bulk')::bigint,
+    'l.verb = ' || quote_literal(p_query ->> 'verb'),
+    'coalesce(l.subject, l.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
+    'l.at >= ' || quote_literal(millrace.asked_time(p_query, 'since')),
+    'l.at < ' || quote_literal(millrace.asked_time(p_query, 'before'))), p_query);
+  return jsonb_build_object(
+    'lines', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from millrace.journal j
+      where j.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+comment on function public.millrace_journal(jsonb) is
+  'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
+  'from {"cursor": next} on. For operators.';
+
+-- Finds runs by what somebody may know of them: the number of the run or of an attempt, the key of
+-- the row, the trace, the label.
+create or replace function millrace.search_runs(
+  p_caller millrace.caller,
+  p_asked jsonb)
+returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := btrim(p_asked ->> 'text');
+  v_of jsonb := p_asked - 'text';
+  v_found bigint[];
+begin
+  v_found := (millrace.find_runs(millrace.read_filter(
+    p_caller, v_of || jsonb_build_object('entity', v_text)), null, 50)).run_ids;
+  if v_text ~ '^[1-9][0-9]{0,14}$' then
+    v_found := v_found
+      || (millrace.find_runs(millrace.read_filter(
+        p_caller, v_of || jsonb_build_object('runs', array[v_text::bigint])), null, 1)).run_ids
+      || (millrace.find_runs(millrace.read_filter(
+        p_caller, v_of || jsonb_build_object('runs', array(
+          select a.run_id from millrace.attempts a where a.id = v_text::bigint))),
+        null, 1)).run_ids;
+  elsif v_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+    v_found := v_found || (millrace.find_runs(millrace.read_filter(
+      p_caller, v_of || jsonb_build_object('trace', v_text)), null, 1)).run_ids;
+  end if;
+  return array(select distinct i from unnest(v_found) i order by i desc);
+end
+$$;
+
+create or replace function public.millrace_search(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'text', millrace.filter_fields() -> 'entity'), 'p_query');
+  if btrim(coalesce(p_query ->> 'text', '')) = '' then
+    raise exception 'text is missing, but must be what you look for'
+      using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
+  end if;
+  return jsonb_build_object(
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, p_query)));
+end
+$$;
+comment on function public.millrace_search(jsonb) is
+  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, or a trace among '
+  'the newest 20,000 runs. For operators.';
+
+revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  from public, anon, authenticated, service_role;
+grant execute on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  to authenticated, service_role;

@@ -1,0 +1,252 @@
+-- The operators' reads: runs, one run, one attempt
+--
+-- Each answers one jsonb, at a cost that does not grow with history, and shows the pipelines that
+-- its caller sees. Results, metadata and the details of errors are for those who see payloads.
+-- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
+
+-- Cuts a text that people or services wrote to so many characters.
+create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
+$$;
+
+-- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
+create or replace function millrace.shown_payload(p_value jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_value::text;
+begin
+  if octet_length(v_text) > 100000 then
+    return jsonb_build_object('cut', left(v_text, 20000), 'bytes', octet_length(v_text));
+  end if;
+  return jsonb_build_object('value', p_value);
+end
+$$;
+
+-- Shows an error: its code and its message, and what else it says to who sees payloads.
+create or replace function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'code', millrace.cut_text(p_error ->> 'code', 500),
+    'message', millrace.cut_text(p_error ->> 'message'),
+    'detail', case when p_payloads then millrace.cut_text(p_error ->> 'detail', 20000) end,
+    'stack', case when p_payloads then millrace.cut_text(p_error ->> 'stack', 4000) end))
+  where p_error is not null
+$$;
+
+-- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
+-- the first five by their stages.
+create or replace function millrace.standing_of(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+    'due_at', a.queue_at,
+    'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+      and not t.superseded
+      and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = t.run_id
+          and n.stage_id = t.stage_id
+          and n.number > t.number)
+    order by t.stage_id
+    limit 5) a
+  join millrace.stages s on s.id = a.stage_id
+  left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
+$$;
+
+-- Shows runs as a list has them, in the order of these ids.
+create or replace function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
+    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
+    'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
+    'item', millrace.cut_text(r.item_key),
+    'at', case when r.status <> 'completed' then millrace.standing_of(r.id) end))
+    order by i.place), '[]')
+  from unnest(p_run_ids) with ordinality i(id, place)
+  join millrace.runs r on r.id = i.id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  left join millrace.fan_outs f on f.id = r.fan_out_id
+$$;
+
+create or replace function public.millrace_runs(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, millrace.filter_fields()
+    || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
+    'p_query');
+  v_found := millrace.find_runs(
+    millrace.read_filter(v_caller, p_query),
+    millrace.asked_cursor(p_query),
+    coalesce((p_query ->> 'limit')::int, 50));
+  return jsonb_build_object(
+    'runs', millrace.shown_runs(v_found.run_ids),
+    'next', v_found.next::text);
+end
+$$;
+comment on function public.millrace_runs(jsonb) is
+  'Runs, the newest first, by pipeline, stage, status, error_code, entity, label, run, trace, '
+  'since, before and parent. A call looks at 20,000 runs at most: while next is not null there may '
+  'be more, from {"cursor": next} on. For operators.';
+
+-- Shows the children of a run, one line a stage that has some.
+create or replace function millrace.shown_children(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
+    'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+    order by f.id), '[]')
+  from (
+    select o.*
+    from millrace.fan_outs o
+    where o.run_id = p_run_id
+    order by o.id desc
+    limit 50) f
+  join millrace.stages s on s.id = f.stage_id
+  join millrace.pipelines p on p.id = f.child_pipeline_id
+$$;
+
+-- Shows the newest attempts of a run, the oldest of them first.
+create or replace function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
+returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'attempt', a.id, 'stage', s.name, 'number', a.number, 'state', a.state,
+    'parent', a.parent_id, 'retries', a.retry_count, 'queued_at', a.created_at,
+    'due_at', a.queue_at, 'started_at', a.started_at, 'ended_at', a.finished_at,
+    'deadline_at', a.deadline_at, 'service', a.service, 'job', millrace.cut_text(a.job_id, 500),
+    'usage', a.usage, 'error', millrace.shown_error(a.error, p_payloads),
+    'superseded', nullif(a.superseded, false))) order by a.id), '[]')
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+    order by t.id desc
+    limit 500) a
+  join millrace.stages s on s.id = a.stage_id
+$$;
+
+create or replace function public.millrace_run(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'run', millrace.filter_fields() -> 'run'), 'p_query');
+  v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
+  return (millrace.shown_runs(array[v_run.id]) -> 0) || jsonb_build_object(
+    'version', (
+      select v.number from millrace.versions v where v.id = v_run.version_id),
+    'stages', (
+      select jsonb_agg(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs))) order by vs.position)
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_run.version_id),
+    'children', millrace.shown_children(v_run.id),
+    'attempts', millrace.shown_attempts(v_run.id, v_caller.payloads),
+    'cost_usd', (
+      select sum((a.usage ->> 'cost_usd')::numeric)
+      from millrace.attempts a
+      where a.run_id = v_run.id
+        and jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
+    'metadata', case when v_caller.payloads then (
+      select millrace.shown_payload(m.value)
+      from millrace.run_metadata m
+      where m.id = v_run.metadata_id) end,
+    'journal', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from (
+        select o.*
+        from millrace.journal o
+        where o.run_ids @> array[v_run.id]
+        order by o.id desc
+        limit 50) j));
+end
+$$;
+comment on function public.millrace_run(jsonb) is
+  'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
+  'own attempts cost and what people did to it. For operators.';
+
+create or replace function public.millrace_attempt(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_attempt millrace.attempts;
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'attempt', millrace.filter_fields() -> 'run'), 'p_query');
+  select a.* into v_attempt
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where a.id = (p_query ->> 'attempt')::bigint
+    and millrace.sees(v_caller, p.name);
+  if not found then
+    raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
+      using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
+  end if;
+  v_run := millrace.run_seen(v_caller, v_attempt.run_id);
+  return jsonb_build_object(
+    'run', millrace.shown_runs(array[v_run.id]) -> 0,
+    'attempt', v_attempt.id,
+    'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
+    'number', v_attempt.number, 'state', v_attempt.state,
+    'queued_at', v_attempt.created_at, 'started_at', v_attempt.started_at,
+    'ended_at', v_attempt.finished_at, 'usage', v_attempt.usage,
+    'error', millrace.shown_error(v_attempt.error, v_caller.payloads),
+    'payloads', v_caller.payloads,
+    'output', case when v_caller.payloads and v_attempt.output is not null
+      then millrace.shown_payload(v_attempt.output) end);
+end
+$$;
+comment on function public.millrace_attempt(jsonb) is
+  'One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see '
+  'payloads: {value}, or {cut, bytes} where it has more than 100 kB.';
+
+revoke all on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  from public, anon, authenticated, service_role;
+grant execute on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  to authenticated, service_role;

@@ -1,0 +1,145 @@
+-- The journal: what people did
+--
+-- Every verb that a person calls writes a line in its own transaction: the functions of SQL, those
+-- behind millrace_act, and who writes `enabled` or the operators themselves. The engine's own
+-- transitions write none, nor does whoever starts or queues work, so the hot path never comes here.
+
+-- Writes a line and returns its number. p_said may name more of it: id, runs, filter, reason,
+-- request_id, request_print, bulk_id, outcome, and subject and key where they are not the
+-- session's.
+create or replace function millrace.note(
+  p_verb text,
+  p_pipeline text,
+  p_stage text default null,
+  p_run_ids bigint[] default '{}',
+  p_said jsonb default '{}')
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+  v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
+begin
+  insert into millrace.journal (
+    id, at, verb, pipeline, stage, run_ids, runs, subject, key, key_print, session, filter, reason,
+    request_id, request_print, bulk_id, outcome)
+  overriding system value
+  values (
+    v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
+    coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
+    case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
+    coalesce(p_said ->> 'key', v_caller.key), v_caller.key_print,
+    jsonb_strip_nulls(jsonb_build_object(
+      'user', session_user,
+      'role', nullif(current_setting('role', true), 'none'),
+      'pid', pg_backend_pid(),
+      'application', nullif(current_setting('application_name', true), ''),
+      'address', host(inet_client_addr()))),
+    nullif(p_said -> 'filter', 'null'),
+    coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
+    p_said ->> 'request_id', p_said ->> 'request_print', (p_said ->> 'bulk_id')::bigint,
+    coalesce(p_said -> 'outcome', '{}'));
+  return v_id;
+end
+$$;
+
+-- Writes a line about one run.
+create or replace function millrace.note_run(
+  p_verb text,
+  p_run bigint,
+  p_stage text default null,
+  p_outcome jsonb default '{}')
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note(p_verb, p.name, p_stage, array[p_run],
+    jsonb_build_object('outcome', p_outcome))
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run;
+end
+$$;
+
+-- Refuses to change a line, and to delete one that is younger than journal_days.
+create or replace function millrace.keep_journal() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tg_op = 'DELETE' then
+    if not exists (
+        select
+        from gone g
+        where g.at > millrace.now()
+          - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
+      return null;
+    end if;
+  end if;
+  raise exception 'what is written in the journal stays as it is'
+    using errcode = 'MR004',
+      hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+end
+$$;
+
+create trigger journal_is_kept
+before update or truncate on millrace.journal
+for each statement execute function millrace.keep_journal();
+
+create trigger journal_is_not_deleted
+after delete on millrace.journal
+referencing old table as gone
+for each statement execute function millrace.keep_journal();
+
+-- Deletes some lines that are older than journal_days.
+create or replace function millrace.prune_journal() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz := millrace.now()
+    - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
+begin
+  if exists (select from millrace.journal j where j.at < v_before) then
+    delete from millrace.journal j
+    where j.id in (
+      select o.id
+      from millrace.journal o
+      where o.at < v_before
+      order by o.at
+      limit 1000);
+  end if;
+end
+$$;
+
+-- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
+create or replace function millrace.note_switched() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := case when new.enabled then 'unpause' else 'pause' end;
+begin
+  if new.switched_line is not distinct from old.switched_line then
+    new.switched_line := case tg_table_name
+      when 'pipelines' then millrace.note(v_verb, new.name)
+      else millrace.note(v_verb,
+        (select p.name from millrace.pipelines p
+         where p.id = (to_jsonb(new) ->> 'pipeline_id')::int), new.name)
+    end;
+  end if;
+  return new;
+end
+$$;
+
+create trigger pipelines_switched
+before update of enabled on millrace.pipelines
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create trigger stages_switched
+before update of enabled on millrace.stages
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();

@@ -1,0 +1,223 @@
+-- Operators: who calls, and what they may
+--
+-- Whoever comes through the Data API is named by the claims of a token, whose sub may be of any
+-- form; millrace.operators says what that sub may, and is read at each call. A secret key may
+-- everything, and says for which operator. So may a session of SQL that belongs to the engine's
+-- owner. Nobody else learns more than that they are nobody.
+
+-- Reads the claims of the caller's token; null without one, or where they are no object.
+create or replace function millrace.token_claims() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+begin
+  return case when jsonb_typeof(v_claims) = 'object' then v_claims end;
+exception
+  when data_exception then
+    return null;
+end
+$$;
+
+-- Reads who calls. The role is read from its setting: in a function that runs as its owner,
+-- current_user is that owner.
+create or replace function millrace.caller() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+  v_caller millrace.caller;
+begin
+  if v_role in ('anon', 'authenticated') then
+    v_caller.key := 'user';
+    v_caller.subject := nullif(millrace.token_claims() ->> 'sub', '');
+    if v_role = 'authenticated' then
+      select o.role, o.pipelines, o.payloads
+      into v_caller.role, v_caller.pipelines, v_caller.payloads
+      from millrace.operators o
+      where o.subject = v_caller.subject;
+    end if;
+    return v_caller;
+  end if;
+  v_caller.subject := nullif(current_setting('millrace.actor', true), '');
+  v_caller.key := case when v_role = 'service_role' then 'secret' else 'sql' end;
+  if v_role = 'service_role' then
+    begin
+      v_caller.key_print := left(encode(sha256(convert_to(
+        nullif(current_setting('request.headers', true), '')::jsonb ->> 'apikey', 'UTF8')),
+        'hex'), 8);
+    exception
+      when data_exception then
+        null;
+    end;
+  end if;
+  if v_role = 'service_role' or exists (
+      select
+      from pg_namespace n
+      where n.nspname = 'millrace' and pg_has_role(v_role, n.nspowner, 'member')) then
+    v_caller.role := 'admin';
+    v_caller.payloads := true;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
+create or replace function millrace.enter() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.role is null then
+    raise exception 'you are no operator here'
+      using errcode = '42501', hint = 'Ask whoever runs this project to make you one.';
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to act, and holds on to what makes them one: whoever takes that away waits
+-- until the deed is done, and after that there is none. A secret key says for whom it acts.
+create or replace function millrace.enter_to_act(p_operator text) returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.key = 'user' then
+    perform
+    from millrace.operators o
+    where o.subject = v_caller.subject
+    for share;
+  end if;
+  v_caller := millrace.enter();
+  if v_caller.role = 'viewer' then
+    raise exception 'you may read here, but not act'
+      using errcode = '42501', hint = 'Ask whoever runs this project for the role operator.';
+  elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
+    and millrace.token_claims() ->> 'aal' is distinct from 'aal2' then
+    raise exception 'you have not shown a second factor, which this project asks of whoever acts'
+      using errcode = '42501', hint = 'Sign in with your second factor, and try again.';
+  elsif v_caller.key = 'secret' then
+    if p_operator is null then
+      raise exception 'operator is missing, but a secret key must say for whom it acts'
+        using errcode = 'MR002', hint = 'Set operator to the id of the person, or of the program.';
+    end if;
+    v_caller.subject := p_operator;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Says whether a caller sees a pipeline.
+create or replace function millrace.sees(p_caller millrace.caller, p_pipeline text)
+returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
+$$;
+
+-- Finds the pipeline of this name that a caller sees. Raises MR003 for one that there is not and
+-- for one of somebody else's alike.
+create or replace function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
+returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  select p.* into v_pipeline
+  from millrace.pipelines p
+  where p.name = p_pipeline
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no pipeline % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_pipeline), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_pipeline;
+end
+$$;
+
+-- Finds a stage of a pipeline by its name; raises MR003 where there is none, with those there are.
+create or replace function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text)
+returns millrace.stages
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id
+    and s.name = p_stage;
+  if not found then
+    raise exception 'there is no stage % in pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_stage), 'null')), p_pipeline.name
+      using errcode = 'MR003', hint = 'It has: ' || (
+        select left(string_agg(s.name, ', ' order by s.id), 2000)
+        from millrace.stages s
+        where s.pipeline_id = p_pipeline.id) || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Finds a run that a caller sees; raises MR003 for one that there is not and for one of somebody
+-- else's alike.
+create or replace function millrace.run_seen(p_caller millrace.caller, p_run bigint)
+returns millrace.runs
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs;
+begin
+  select r.* into v_run
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no run % that you see', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
+  end if;
+  return v_run;
+end
+$$;
+
+-- Writes who becomes an operator, whose rights change and who is none any more into the journal,
+-- unless a verb does. A line that a verb has still to write is newer than those there are.
+create or replace function millrace.note_operator() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;
+  v_is jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'line' end;
+begin
+  if tg_op = 'DELETE' then
+    if exists (select from millrace.journal j where j.id = old.line)
+      or coalesce(old.line < (select min(j.id) from millrace.journal j), true) then
+      perform millrace.note('revoke', null, null, '{}', jsonb_build_object('outcome', v_was));
+    end if;
+    return old;
+  elsif v_is is distinct from v_was
+    and (new.line is null or tg_op = 'UPDATE' and new.line is not distinct from old.line) then
+    new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
+  end if;
+  return new;
+end
+$$;
+
+create trigger operators_are_noted
+before insert or update or delete on millrace.operators
+for each row execute function millrace.note_operator();

@@ -1,0 +1,178 @@
+-- Operators, the journal of what they do, what they do in bulk, throttles and silences.
+
+create table millrace.operators (
+  subject text constraint operators_pkey primary key
+    constraint operators_subject_length check (length(subject) between 1 and 500),
+  role text not null
+    constraint operators_role_known check (role in ('viewer', 'operator', 'admin')),
+  pipelines text[],
+  payloads boolean not null default false,
+  note text not null default '',
+  line bigint,
+  added_at timestamptz not null default millrace.now()
+);
+comment on table millrace.operators is
+  'Who may use the functions public.millrace_overview to millrace_act with a user''s token. Asked '
+  'at each call, so that a change counts at once. A viewer reads, an operator acts too, an admin '
+  'says who is an operator.';
+comment on column millrace.operators.subject is
+  'The sub of their token as text, whoever issued it.';
+comment on column millrace.operators.pipelines is
+  'The pipelines that they see; null for all.';
+comment on column millrace.operators.line is
+  'The line of the journal that tells who made them what they are.';
+comment on column millrace.operators.payloads is
+  'Whether they see results, metadata and the details of errors.';
+
+create table millrace.journal (
+  id bigint generated always as identity constraint journal_pkey primary key,
+  at timestamptz not null,
+  verb text not null,
+  pipeline text,
+  stage text,
+  run_ids bigint[] not null default '{}',
+  runs int not null,
+  subject text,
+  key text not null
+    constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
+  key_print text,
+  session jsonb not null,
+  filter jsonb,
+  reason text,
+  request_id text,
+  request_print text,
+  bulk_id bigint,
+  outcome jsonb not null default '{}'
+);
+create unique index journal_by_request on millrace.journal (key, subject, request_id)
+  nulls not distinct where request_id is not null;
+create index journal_by_pipeline on millrace.journal (pipeline, id);
+create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
+create index journal_by_time on millrace.journal (at);
+comment on table millrace.journal is
+  'What people did, one line a deed, written in the transaction of the deed itself, whichever way '
+  'it came. Insert-only: a line goes after journal_days, and not before.';
+comment on column millrace.journal.subject is
+  'The sub of the token, or the operator whom a secret key names; null for a session of SQL that '
+  'names nobody.';
+comment on column millrace.journal.key is
+  'With what they came: a user''s token, a secret key, or a session of SQL. engine: nobody, its '
+  'time was over.';
+comment on column millrace.journal.key_print is
+  'Eight digits of the SHA-256 of the secret key, which tell keys apart and open nothing.';
+comment on column millrace.journal.request_print is
+  'A digest of the request, by which another one under the same request_id is told.';
+
+create table millrace.bulks (
+  id bigint generated always as identity constraint bulks_pkey primary key,
+  state text not null default 'previewed'
+    constraint bulks_state_known
+      check (state in ('previewed', 'running', 'done', 'aborted', 'stopped')),
+  verb text not null,
+  args jsonb not null,
+  filter jsonb not null,
+  conditions jsonb not null,
+  pipeline_id int not null
+    constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
+  subject text,
+  key text not null,
+  frozen_at timestamptz not null,
+  last_run_id bigint not null,
+  preview jsonb not null,
+  next_run_id bigint not null default 0,
+  at_end_at timestamptz,
+  held bigint[] not null default '{}',
+  slices int not null default 0,
+  done int not null default 0,
+  passed_over int not null default 0,
+  faults int not null default 0,
+  reason text,
+  why text,
+  created_at timestamptz not null,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+create index bulks_running on millrace.bulks (id) where state = 'running';
+comment on table millrace.bulks is
+  'One row a verb over all runs that match a filter, worked off in slices by who began it and by '
+  'the sweep. Whoever works on it holds the row.';
+comment on column millrace.bulks.conditions is
+  'The filter with ids in place of names, as find_runs() reads it.';
+comment on column millrace.bulks.frozen_at is
+  'Runs that came to match after that are none of it.';
+comment on column millrace.bulks.next_run_id is
+  'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.held is
+  'Runs that somebody held when it came to them; each slice looks at them again.';
+comment on column millrace.bulks.passed_over is
+  'Runs that matched and no longer did when it came to them.';
+
+create table millrace.bulk_faults (
+  bulk_id bigint not null
+    constraint bulk_faults_bulk_fkey references millrace.bulks on delete cascade,
+  run_id bigint not null,
+  code text not null,
+  message text not null,
+  constraint bulk_faults_pkey primary key (bulk_id, run_id)
+);
+comment on table millrace.bulk_faults is
+  'Runs to which the verb of a bulk could not be done, and why.';
+
+create table millrace.throttles (
+  stage_id int
+    constraint throttles_pkey primary key
+    constraint throttles_stage_fkey references millrace.stages on delete cascade,
+  limits jsonb not null,
+  declared jsonb,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.throttles is
+  'What holds over the limits of a stage''s definition for a while. stages.limits has both put '
+  'together, so that a claim reads no more than it did.';
+comment on column millrace.throttles.declared is
+  'The limits of the definition, which hold again when it is over.';
+
+alter table millrace.pipelines add column switched_line bigint;
+alter table millrace.stages add column switched_line bigint;
+comment on column millrace.pipelines.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+comment on column millrace.stages.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+
+alter table millrace.alerts
+  add column acknowledged_at timestamptz,
+  add column acknowledged_by text;
+comment on column millrace.alerts.acknowledged_by is
+  'Who has said that they look after it; null while nobody has.';
+
+create table millrace.silences (
+  id bigint generated always as identity constraint silences_pkey primary key,
+  pipeline text,
+  stage text,
+  kind text,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null
+);
+create index silences_by_end on millrace.silences (until);
+comment on table millrace.silences is
+  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
+  'stands for any.';
+
+-- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
+create type millrace.caller as (
+  subject text,
+  key text,
+  key_print text,
+  role text,
+  pipelines text[],
+  payloads boolean
+);
+
+insert into millrace.settings (name, value, comment) values
+  ('operators_need_aal2', 'false',
+    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');
