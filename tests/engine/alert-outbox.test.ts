@@ -45,7 +45,8 @@ test('a reminder says how it stands now', async ({ engine }) => {
 
 test('the sweep wakes the function that sends while something is due, and only then', async ({ engine }) => {
   await alarmed(engine);
-  const wakes = async () => (await engine.wakes()).filter(({ url }) => url.endsWith('/functions/v1/alerts-send')).length;
+  const wakes = async () =>
+    (await engine.wakes()).filter(({ url }) => url.endsWith('/functions/v1/alerts-send')).length;
   expect(await wakes()).toBe(1);
   await deliver(engine);
   await engine.advance('10 seconds');
@@ -101,10 +102,7 @@ describe('a receiver', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16]);
     await minutes(engine, 30);
     expect(await deliver(engine)).toEqual(['raised backlog']);
-    expect(await deliver(engine), 'what came meanwhile is one message').toEqual([
-      'resolved backlog',
-      'raised backlog',
-    ]);
+    expect(await deliver(engine), 'what came meanwhile is one message').toEqual(['resolved backlog', 'raised backlog']);
     expect(await deliver(engine)).toEqual([]);
   });
 
@@ -318,7 +316,9 @@ test('a test goes out by its channel at once, and once a minute', async ({ engin
   });
 });
 
-test('doctor shows a channel whose messages nobody takes, and rules that name what there is not', async ({ engine }) => {
+test('doctor shows a channel whose messages nobody takes, and rules that name what there is not', async ({
+  engine,
+}) => {
   expect(await finding(engine)).toMatchObject({ ok: true, detail: expect.stringContaining('nobody is told') });
   await alarmed(engine, ['ops']);
   expect(await finding(engine)).toEqual({ ok: true, detail: 'ops' });

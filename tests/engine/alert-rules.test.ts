@@ -89,7 +89,9 @@ test('a clock that was set back by an hour raises, resolves and sends within min
   expect(await deliver(engine)).toEqual(['raised backlog']);
 });
 
-test('the four rules that every project needs are there, with those of bounds and of the engine', async ({ engine }) => {
+test('the four rules that every project needs are there, with those of bounds and of the engine', async ({
+  engine,
+}) => {
   expect(
     await engine.rows(
       `select name, kind, stage, above, extract(epoch from hold)::int as hold, extract(epoch from span)::int as span
@@ -192,7 +194,9 @@ describe('what rules look at', () => {
   test('the engine, but never what alerts themselves report', async ({ engine }) => {
     await onlyRule(engine, { name: 'engine', kind: 'engine', hold: '5 minutes' });
     await minutes(engine, 6);
-    expect(await engine.value('select message from millrace.rule_alerts')).toMatch(/^the engine is not well: .*project_url/);
+    expect(await engine.value('select message from millrace.rule_alerts')).toMatch(
+      /^the engine is not well: .*project_url/,
+    );
   });
 });
 

@@ -167,11 +167,15 @@ describe('a receiver', () => {
 
 test('the function is woken with the wake-up secret or the secret key alone, and names a wrong setting', async () => {
   const answer = (given: object, headers: Record<string, string>) =>
-    answerAlertsWakeUp({ ...env, ...given }, (work) => onTestFinished(() => work.catch(() => {})), () => async () => ({
-      data: { messages: [] },
-      error: null,
-      status: 200,
-    }))(new Request('http://x.test', { method: 'POST', headers, body: '{}' }));
+    answerAlertsWakeUp(
+      { ...env, ...given },
+      (work) => onTestFinished(() => work.catch(() => {})),
+      () => async () => ({
+        data: { messages: [] },
+        error: null,
+        status: 200,
+      }),
+    )(new Request('http://x.test', { method: 'POST', headers, body: '{}' }));
   expect((await answer({}, {})).status).toBe(401);
   expect((await answer({}, { apikey: 'wrong' })).status).toBe(401);
   expect((await answer({ MILLRACE_WAKE_SECRET: 's' }, { 'x-millrace-wake-secret': 's' })).status).toBe(202);

@@ -43,9 +43,9 @@ test('a batch of completions is one pulse, which the sweep adds to minute, hour 
   await sweep(engine);
   expect(await engine.value('select count(*)::int from millrace.pulses')).toBe(0);
   for (const table of ['minutes', 'hours', 'totals']) {
-    expect(await engine.rows(`select completed::int, r7::int, w5::int, cost_usd::float8 from millrace.${table}`)).toEqual([
-      { completed: 8, r7: 8, w5: 8, cost_usd: 2 },
-    ]);
+    expect(
+      await engine.rows(`select completed::int, r7::int, w5::int, cost_usd::float8 from millrace.${table}`),
+    ).toEqual([{ completed: 8, r7: 8, w5: 8, cost_usd: 2 }]);
   }
   expect(await figures(engine, 'first')).toMatchObject({ completed: '8', run_p50_ms: expect.closeTo(17320, -2) });
 });

@@ -22,7 +22,7 @@ async function ask(engine: Engine, path = '', headers: Record<string, string> = 
 const bearer = { authorization: `Bearer ${token}` };
 const scrape = async (engine: Engine): Promise<Family[]> =>
   readMetrics(await (await ask(engine, '', { ...bearer, accept: open })).text(), 'openmetrics');
-const valueOf = (families: Family[], name: string, labels: Record<string, string> = {}) =>
+const sampleOf = (families: Family[], name: string, labels: Record<string, string> = {}) =>
   families
     .flatMap(({ samples }) => samples)
     .find((each) => each.name === name && Object.entries(labels).every(([key, value]) => each.labels[key] === value))
@@ -38,7 +38,9 @@ async function worked(engine: Engine): Promise<void> {
   const usage = { model: 'm', input_tokens: 10, output_tokens: 2, cost_usd: 0.25 };
   await worker.report(
     ...items.map((item, at) =>
-      at === 0 ? failed(item, { permanent: true, code: 'boom', message: 'it is broken' }) : { ...completed(item), usage },
+      at === 0
+        ? failed(item, { permanent: true, code: 'boom', message: 'it is broken' })
+        : { ...completed(item), usage },
     ),
   );
   await worker.leave();
@@ -49,7 +51,7 @@ test('counters and gauges are those of the engine, as a reader of the format rea
   await worked(engine);
   const families = await scrape(engine);
   const only = { pipeline: 'flow', stage: 'only' };
-  const read = (name: string, labels = {}) => valueOf(families, name, labels);
+  const read = (name: string, labels = {}) => sampleOf(families, name, labels);
   expect(read('millrace_attempts_total', { ...only, outcome: 'completed' })).toBe(2);
   expect(read('millrace_attempts_total', { ...only, outcome: 'failed' })).toBe(1);
   expect(read('millrace_runs_total', { pipeline: 'flow', outcome: 'failed' })).toBe(1);
@@ -78,18 +80,20 @@ test('no counter falls when runs are pruned', async ({ engine }) => {
   expect(await counters()).toEqual(before);
 });
 
-test('it is text/plain unless somebody asks for OpenMetrics, and each form reads as what it says', async ({ engine }) => {
+test('it is text/plain unless somebody asks for OpenMetrics, and each form reads as what it says', async ({
+  engine,
+}) => {
   await worked(engine);
   const plain = await ask(engine, '', bearer);
   expect(plain.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   const families = readMetrics(await plain.text(), 'text');
-  expect(valueOf(families, 'millrace_attempts_total', { stage: 'only', outcome: 'completed' })).toBe(2);
+  expect(sampleOf(families, 'millrace_attempts_total', { stage: 'only', outcome: 'completed' })).toBe(2);
   const asked = await ask(engine, '', { ...bearer, accept: open });
   expect(asked.headers.get('content-type')).toBe(`${open}; charset=utf-8`);
 });
 
 test('a project without a pipeline has metrics too', async ({ engine }) => {
-  expect(valueOf(await scrape(engine), 'millrace_release')).toBe(1);
+  expect(sampleOf(await scrape(engine), 'millrace_release')).toBe(1);
 });
 
 test('whoever asks shows the token, as a bearer or as a password; keys of the project are none', async ({ engine }) => {

@@ -84,9 +84,16 @@ function checkHistogram({ name: of, samples }: Family): void {
   for (const [key, group] of groups) {
     const buckets = group.filter(({ name: is }) => is === `${of}_bucket`);
     const bounds = buckets.map(({ labels }) => Number(labels.le?.replace('Inf', 'Infinity')));
-    const rises = (list: number[], least: number) => list.every((n, at) => at === 0 || n - (list[at - 1] ?? 0) >= least);
+    const rises = (list: number[], least: number) =>
+      list.every((n, at) => at === 0 || n - (list[at - 1] ?? 0) >= least);
     if (bounds.at(-1) !== Number.POSITIVE_INFINITY) throw new Error(`${of} ${key} has no bucket for all`);
-    if (!rises(bounds, Number.MIN_VALUE) || !rises(buckets.map(({ value }) => value), 0)) {
+    if (
+      !rises(bounds, Number.MIN_VALUE) ||
+      !rises(
+        buckets.map(({ value }) => value),
+        0,
+      )
+    ) {
       throw new Error(`${of} ${key} has buckets that fall`);
     }
     const count = group.find(({ name: is }) => is === `${of}_count`)?.value;

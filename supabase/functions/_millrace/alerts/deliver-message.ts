@@ -135,7 +135,10 @@ function urlOf(address: string, channel: string): URL {
 async function refusePrivate(url: URL, { allowed, resolve = systemResolve }: Reach): Promise<void> {
   if (isAllowed(url, allowed)) return;
   if (url.protocol !== 'https:') {
-    throw new NotSent('The address begins with http://: enter one with https://, or list its host in ALERT_ALLOW_HOSTS.', true);
+    throw new NotSent(
+      'The address begins with http://: enter one with https://, or list its host in ALERT_ALLOW_HOSTS.',
+      true,
+    );
   }
   if ((await privateAddressOf(url, resolve)) === null) return;
   throw new NotSent(

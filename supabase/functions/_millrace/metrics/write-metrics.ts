@@ -98,7 +98,11 @@ function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, relea
     ofStages('millrace_ready', 'Attempts that are ready, counted to 10,001.', ({ ready }) => ready),
     ofStages('millrace_in_backoff', 'Attempts that wait for their retry.', ({ in_backoff }) => in_backoff),
     ofStages('millrace_started', 'Attempts in work.', ({ started }) => started),
-    ofStages('millrace_oldest_ready_seconds', 'How long the oldest has been ready.', (each) => each.oldest_ready_seconds ?? 0),
+    ofStages(
+      'millrace_oldest_ready_seconds',
+      'How long the oldest has been ready.',
+      (each) => each.oldest_ready_seconds ?? 0,
+    ),
     ofStages('millrace_live_workers', 'Workers at work.', ({ live_workers }) => live_workers),
     ofStages('millrace_enabled', '0 while the stage or its pipeline is paused.', ({ enabled }) => Number(enabled)),
     gauge(
@@ -121,7 +125,9 @@ function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, relea
 
 function written(labels: Labels): string {
   const given = Object.entries(labels).filter(([, value]) => value !== null && value !== undefined);
-  return given.length === 0 ? '' : `{${given.map(([name, value]) => `${name}="${escapeLabel(value ?? '')}"`).join(',')}}`;
+  return given.length === 0
+    ? ''
+    : `{${given.map(([name, value]) => `${name}="${escapeLabel(value ?? '')}"`).join(',')}}`;
 }
 
 function escapeText(text: string): string {
