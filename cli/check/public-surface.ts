@@ -9,6 +9,7 @@ export const publicSurface = [
   'millrace.begin',
   'millrace.cancel',
   'millrace.check_invariants',
+  'millrace.check_slice',
   'millrace.complete_stage',
   'millrace.cost_of',
   'millrace.cut_over_way',

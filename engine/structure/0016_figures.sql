@@ -156,3 +156,24 @@ select r.pipeline_id, 0,
 from millrace.runs r
 where r.status <> 'running'
 group by r.pipeline_id;
+
+alter table millrace.pipelines
+  add column sla jsonb;
+comment on column millrace.pipelines.sla is
+  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
+  'bound.';
+
+create table millrace.run_ages (
+  pipeline_id int constraint run_ages_pkey primary key
+    constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
+  last_key text not null default '',
+  counting bigint[] not null default array_fill(0, array[18]),
+  ages bigint[] not null default array_fill(0, array[18]),
+  counted_at timestamptz
+) with (fillfactor = 50);
+comment on table millrace.run_ages is
+  'Of each pipeline with a bound for its runs: how old its live runs are that have passed the '
+  'shorter bound. The sweep goes through them round and round.';
+comment on column millrace.run_ages.ages is
+  'Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past '
+  'the bound of the median, and past that of the 95th percentile.';

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../support/children.ts';
+import { countAnew } from '../support/count-anew.ts';
 import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, each, type Row, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
@@ -293,6 +294,7 @@ test('the report of ten thousand runs takes seconds', { timeout: 120_000 }, asyn
   await engine.sql.query(`
     update millrace.attempts set state = 'completed', queue_at = null, output = '{}', usage = '{"cost_usd": 0.25}';
     update millrace.runs set status = 'completed', finished_at = created_at + interval '5 seconds'`);
+  await countAnew(engine.sql);
   await engine.sql.query(`set statement_timeout = '10s'`);
   const [row] = await engine.rows(
     'select sum(runs)::int as runs, sum(cost_usd)::float8 as cost from millrace.cut_over_report',

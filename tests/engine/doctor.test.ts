@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { countAnew } from '../support/count-anew.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { jobEnd } from '../support/sessions.ts';
@@ -209,6 +210,7 @@ test('what doctor reads of ended jobs does not grow with the history', async ({ 
      select a.run_id, a.stage_id, 1000 + n, a.created_at, a.finished_at - interval '1 day', 'failed', 'job', null
      from (select * from millrace.attempts order by id limit 1) a, generate_series(1, 5000) n`,
   );
+  await countAnew(engine.sql);
   await engine.sql.query('analyze millrace.attempts');
   expect(few).toBeGreaterThan(40);
   expect(await rows()).toBeLessThan(few * 2);

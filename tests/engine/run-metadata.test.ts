@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import { defineFamily, numbers, Spawner, startFolders } from '../support/children.ts';
+import { countAnew } from '../support/count-anew.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
 
@@ -271,6 +272,7 @@ test.for([
     await engine.sql.query(end);
     if (how === 'pruned') {
       await engine.sql.query(`update millrace.attempts set state = 'failed', queue_at = null where state = 'queued'`);
+      await countAnew(engine.sql);
       expect(await engine.value('select millrace.prune()')).toMatchObject({ runs: 1 });
     }
     await sweep(engine);

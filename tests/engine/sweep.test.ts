@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
+import { countAnew } from '../support/count-anew.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, Worker, waiting } from '../support/worker.ts';
@@ -133,8 +134,8 @@ test('an idle sweep reads no more when there are fifty times as many finished ru
     const plan = row?.['QUERY PLAN'][0].Plan ?? {};
     return Number(plan['Shared Hit Blocks']) + Number(plan['Shared Read Blocks']);
   };
-  const addFinished = (from: number, to: number) =>
-    engine.sql.query(
+  const addFinished = async (from: number, to: number) => {
+    await engine.sql.query(
       `with run as (
          insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at)
          select p.id, p.current_version_id, n::text, 'completed', millrace.now(), millrace.now()
@@ -145,6 +146,8 @@ test('an idle sweep reads no more when there are fifty times as many finished ru
        from run r join millrace.version_stages vs on vs.version_id = r.version_id`,
       [from, to],
     );
+    await countAnew(engine.sql);
+  };
   await addFinished(1, 100);
   const few = await cost();
   await addFinished(101, 5_000);

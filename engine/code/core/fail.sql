@@ -158,7 +158,7 @@ begin
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.
-  perform millrace.end_runs(v_failed.dead, 'failed');
+  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
@@ -166,9 +166,11 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
-returns void
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create or replace function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -177,7 +179,14 @@ declare
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = v_now
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
     where r.id = any (p_run_ids)
     returning r.fan_out_id, r.pipeline_id
   ), pulse as (

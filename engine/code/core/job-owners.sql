@@ -183,7 +183,7 @@ end
 $$;
 
 -- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
--- null when nothing does.
+-- null when nothing does. Of many that wait it looks at the 10,000 whose deadlines come first.
 create or replace function millrace.faulty_jobs() returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -197,11 +197,15 @@ begin
       select count(*) as jobs, s.name as stage, p.name as pipeline,
         min(a.error ->> 'detail') as message,
         min((a.error ->> 'since')::timestamptz) as since
-      from millrace.attempts a
+      from (
+        select w.stage_id, w.state, w.error
+        from millrace.attempts w
+        where w.deadline_at is not null
+        order by w.deadline_at
+        limit 10000) a
       join millrace.stages s on s.id = a.stage_id
       join millrace.pipelines p on p.id = s.pipeline_id
-      where a.deadline_at is not null
-        and a.state = 'waiting'
+      where a.state = 'waiting'
         and a.error is not null
       group by p.name, s.id, s.name, a.error ->> 'code'
       order by min((a.error ->> 'since')::timestamptz)

@@ -1,12 +1,10 @@
 -- Dead letters, and retrying all that meet a condition
 
--- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- What there is to know of failed runs without a look at their attempts. What a parent has given up
 -- goes on with the parent alone.
-create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
-  a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
-  a.retry_count, a.finished_at as failed_at,
+create or replace view millrace.failed_runs as
+select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
+  r.finished_at as failed_at,
   not exists (
     select
     from millrace.runs o
@@ -19,22 +17,110 @@ select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, 
     where f.id = r.fan_out_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
-join millrace.pipelines p on p.id = r.pipeline_id
-join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-join millrace.stages s on s.id = a.stage_id
-where r.status = 'failed'
-  and not exists (
-    select
-    from millrace.attempts n
-    where n.run_id = a.run_id
-      and n.stage_id = a.stage_id
-      and n.number > a.number);
+where r.status = 'failed';
+
+-- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
+-- count asks nothing, and a list asks for the rows that it shows.
+create or replace view millrace.dead_letters as
+select (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as attempt_id,
+  f.run_id, p.name as pipeline, s.name as stage, f.entity_id, f.error_code,
+  (
+    select coalesce(a.error ->> 'detail', a.error ->> 'message')
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as error_message,
+  (
+    select a.retry_count
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as retry_count,
+  f.failed_at, f.can_retry
+from millrace.failed_runs f
+join millrace.pipelines p on p.id = f.pipeline_id
+join millrace.stages s on s.id = f.stage_id;
 comment on view millrace.dead_letters is
   'What is exhausted or failed for good. Where can_retry is true, try again with '
   'millrace.retry(run) or millrace.replay(pipeline, condition).';
 comment on column millrace.dead_letters.can_retry is
   'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
   'parent has given it up, which goes on with its parent.';
+
+-- Goes from cause to cause by the index of failed runs, and counts each to its cap.
+create or replace view millrace.dead_letter_counts as
+with recursive cause as (
+  (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1)
+  union all
+  select n.pipeline_id, n.failed_stage_id, n.error_code
+  from cause c
+  cross join lateral (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+      and (r.pipeline_id, r.failed_stage_id, r.error_code)
+        > (c.pipeline_id, c.failed_stage_id, c.error_code)
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1) n
+)
+select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.finished_at as oldest,
+  y.finished_at as newest
+from (select * from cause limit 1000) c
+join millrace.pipelines p on p.id = c.pipeline_id
+join millrace.stages s on s.id = c.failed_stage_id
+cross join lateral (
+  select count(*) as runs
+  from (
+    select
+    from millrace.runs r
+    where r.status = 'failed'
+      and r.pipeline_id = c.pipeline_id
+      and r.failed_stage_id = c.failed_stage_id
+      and r.error_code = c.error_code
+    limit 10000) l) n
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at
+  limit 1) o
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at desc
+  limit 1) y;
+comment on view millrace.dead_letter_counts is
+  'How many runs have failed at which stage by which error, and when the oldest and the newest '
+  'did. It counts to 10,000 each, and shows 1,000 causes at most.';
+
+-- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
+create or replace function millrace.capped(p_count bigint, p_cap int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select to_char(least(p_count, p_cap), 'FM999,999,999,999')
+    || case when p_count >= p_cap then '+' else '' end
+$$;
 
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
 create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
@@ -80,6 +166,35 @@ begin
 end
 $$;
 
+-- Finds the runs that a replay takes, so many at most, by the index of failed runs.
+create or replace function millrace.runs_to_replay(
+  p_pipeline text, p_condition jsonb, p_limit int
+) returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = v_pipeline_id
+      and s.name = coalesce(p_condition ->> 'stage', s.name));
+begin
+  return array(
+    select f.run_id
+    from millrace.failed_runs f
+    where f.pipeline_id = v_pipeline_id
+      and f.stage_id = any (v_stages)
+      and f.error_code = coalesce(left(p_condition ->> 'error_code', 200), f.error_code)
+      and f.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and f.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and f.can_retry
+    order by f.run_id
+    limit p_limit);
+end
+$$;
+
 -- Retries dead letters in bulk by a person's call.
 create or replace function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
@@ -91,25 +206,19 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_cap constant int := 10000;
+  v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
   v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id
-    from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id
-    limit (p_condition ->> 'limit')::int);
   if p_dry_run then
+    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
-      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
+      || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
+  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
   v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
@@ -120,4 +229,5 @@ end
 $$;
 comment on function millrace.replay(text, jsonb, boolean) is
   'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
-  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+  'error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is '
+  'false.';

@@ -112,7 +112,7 @@ begin
           and millrace.is_last_word(a))
     order by r.id);
   update millrace.runs r
-  set status = 'running', finished_at = null
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
   where r.id = any (v_retried);
   insert into millrace.child_tallies (fan_out_id, recount)
   select distinct r.fan_out_id, true

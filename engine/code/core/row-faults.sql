@@ -1,12 +1,14 @@
 -- What the entity tables and the runs say of each other
 
--- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
--- It is stable, so all of it is read in the caller's snapshot.
+-- Finds rows that show work which no run does, and live runs without a row, by the runs between two
+-- ids. It is stable, so all of it is read in the caller's snapshot.
 --
 -- A row that never had a run was not written by the engine: a restored dump, or an insert under
 -- triggers that were switched off. A table that was dropped, or a key that was renamed, is
 -- doctor()'s to name.
-create or replace function millrace.row_faults()
+create or replace function millrace.row_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -34,23 +36,31 @@ begin
       from millrace.runs r
       where r.pipeline_id = $1
         and r.status = 'running'
+        and r.id > $2
+        and r.id <= $3
         and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id;
+    using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
     return query execute format($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
-      from %1$s e
-      cross join lateral (
-        select r.id, r.status
-        from millrace.runs r
-        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
-        order by r.status = 'running' desc, r.id desc
-        limit 1) l
-      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
-    using millrace.ways_of(v_pipeline.id);
+      from millrace.runs l
+      join %1$s e on e.%2$I = case
+        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      where l.pipeline_id = any ($1)
+        and l.status <> 'running'
+        and l.id > $2
+        and l.id <= $3
+        and ('queued' in (%3$s) or 'started' in (%3$s))
+        and not exists (
+          select
+          from millrace.runs o
+          where o.entity_id = l.entity_id
+            and o.pipeline_id = any ($1)
+            and (o.id > l.id or o.status = 'running'))$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
+    using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
 end
 $$;

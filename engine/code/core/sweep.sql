@@ -61,6 +61,26 @@ exception
 end
 $$;
 
+-- Checks the invariants of the next runs; a fault of the check itself ends no other part.
+create or replace function millrace.sweep_checks() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  return jsonb_strip_nulls(jsonb_build_object('faults', millrace.go_on_checking(500)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of the invariants failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
 -- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
 -- workers that are gone, metadata without runs, and all but about the newest hundred posts.
 create or replace function millrace.forget_leftovers() returns void
@@ -130,6 +150,7 @@ begin
   perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due() || millrace.sweep_operators();
+  v_done := v_done || millrace.sweep_checks();
   perform millrace.schedule_polls();
   if exists (
       select

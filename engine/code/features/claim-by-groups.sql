@@ -204,35 +204,31 @@ end
 $$;
 
 -- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
-create or replace function millrace.limit_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency group is known to its stage',
-    a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null
-    and a.state = 'queued'
-    and a.concurrency_group is not null
-    and not exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency group''s key has something in flight, or was freed',
-    null, null, g.concurrency_group
-  from millrace.concurrency_groups g
-  join millrace.stages s on s.id = g.stage_id and s.has_groups
-  where g.due_at = 'infinity'
-    and not exists (
-      select from millrace.in_flight f
-      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = g.stage_id
-        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
-$$;
+create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt''s concurrency group is known to its stage',
+  a.run_id, a.id, a.concurrency_group
+from millrace.attempts a
+where a.queue_at is not null
+  and a.state = 'queued'
+  and a.concurrency_group is not null
+  -- By a subselect, which leaves the attempts of a slice to be found by their runs.
+  and (select s.has_groups from millrace.stages s where s.id = a.stage_id)
+  and not exists (
+    select from millrace.concurrency_groups g
+    where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+union all
+select 'a parked concurrency group''s key has something in flight, or was freed',
+  null, null, g.concurrency_group
+from millrace.concurrency_groups g
+join millrace.stages s on s.id = g.stage_id and s.has_groups
+where g.due_at = 'infinity'
+  and not exists (
+    select from millrace.in_flight f
+    where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = g.stage_id
+      and n.concurrency_group = '*' || substr(g.concurrency_group, 2));

@@ -281,32 +281,27 @@ end
 $$;
 
 -- Finds runs that say of their ending what cannot be.
-create or replace function millrace.ending_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run that ended under a name is completed', r.id, null::bigint,
-    format('%s, but it is %s', r.ended_as, r.status)
-  from millrace.runs r
-  where r.ended_as is not null
-    and r.status <> 'completed'
-  union all
-  select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  where a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'ended'
-    and a.error ->> 'ended' is distinct from r.ended_as
-  union all
-  select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
-  from millrace.runs r
-  where r.given is not null
-    and exists (
-      select
-      from millrace.runs o
-      where o.pipeline_id = r.pipeline_id
-        and o.entity_id = r.entity_id
-        and o.id < r.id)
-$$;
+create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
+select 'a run that ended under a name is completed', r.id, null::bigint,
+  format('%s, but it is %s', r.ended_as, r.status)
+from millrace.runs r
+where r.ended_as is not null
+  and r.status <> 'completed'
+union all
+select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and not a.superseded
+  and a.error ? 'ended'
+  and a.error ->> 'ended' is distinct from r.ended_as
+union all
+select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
+from millrace.runs r
+where r.given is not null
+  and exists (
+    select
+    from millrace.runs o
+    where o.pipeline_id = r.pipeline_id
+      and o.entity_id = r.entity_id
+      and o.id < r.id);

@@ -13,86 +13,78 @@ select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
 
 -- Finds stages whose figures are no recount of their attempts.
-create or replace function millrace.figure_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  with figure as (
-    select t.stage_id,
-      sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
-      sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
-      sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
-      sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
-      sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
-    from millrace.told_figures t
-    where t.stage_id <> 0
-    group by t.stage_id
-  ), recount as (
-    select a.stage_id, count(*) as finished,
-      count(*) filter (where a.state = 'completed') as completed,
-      count(*) filter (where a.state = 'failed') as failed,
-      count(*) filter (where a.state = 'skipped') as skipped,
-      count(*) filter (where a.state = 'cancelled') as cancelled
-    from millrace.attempts a
-    where a.state in ('completed', 'failed', 'skipped', 'cancelled')
-    group by a.stage_id
-  )
-  select 'every attempt that is over is counted once', null::bigint, null::bigint,
-    format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
-      coalesce(r.finished, 0), coalesce(f.finished, 0))
-  from figure f
-  full join recount r on r.stage_id = f.stage_id
-  where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
-    or r.completed > coalesce(f.completed, 0)
-    or r.failed > coalesce(f.failed, 0)
-    or r.skipped > coalesce(f.skipped, 0)
-    or r.cancelled > coalesce(f.cancelled, 0)
-$$;
+create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
+with figure as (
+  select t.stage_id,
+    sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+    sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
+    sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
+    sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
+    sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
+  from millrace.told_figures t
+  where t.stage_id <> 0
+  group by t.stage_id
+), recount as (
+  select a.stage_id, count(*) as finished,
+    count(*) filter (where a.state = 'completed') as completed,
+    count(*) filter (where a.state = 'failed') as failed,
+    count(*) filter (where a.state = 'skipped') as skipped,
+    count(*) filter (where a.state = 'cancelled') as cancelled
+  from millrace.attempts a
+  where a.state in ('completed', 'failed', 'skipped', 'cancelled')
+  group by a.stage_id
+)
+select 'every attempt that is over is counted once', null::bigint, null::bigint,
+  format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
+    coalesce(r.finished, 0), coalesce(f.finished, 0))
+from figure f
+full join recount r on r.stage_id = f.stage_id
+where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
+  or r.completed > coalesce(f.completed, 0)
+  or r.failed > coalesce(f.failed, 0)
+  or r.skipped > coalesce(f.skipped, 0)
+  or r.cancelled > coalesce(f.cancelled, 0);
 
 -- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
 -- again has several ends, so there may be more ends than runs; the oldest hour may have lost
 -- minutes to the sweep.
-create or replace function millrace.summed_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'every run that is over is counted', null::bigint, null::bigint,
-    format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
-  from (
-    select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
-      as outcome, count(*) as n
-    from millrace.runs o
-    where o.status <> 'running'
-    group by 1, 2) r
-  where r.n > (
-    select coalesce(sum(t.n), 0)
-    from millrace.told_figures t
-    where t.pipeline_id = r.pipeline_id
-      and t.stage_id = 0
-      and t.outcome = r.outcome)
-  union all
-  select 'an hour is the sum of its minutes', null, null,
-    format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
-  from (
-    select k.pipeline_id, k.stage_id, min(k.minute) as minute
-    from millrace.minutes k
-    group by k.pipeline_id, k.stage_id) o
-  join millrace.hours h
-    on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
-  cross join lateral (
-    select coalesce(sum(m.completed + m.ended), 0) as completed,
-      coalesce(sum(m.failed + m.retried), 0) as failed,
-      coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
-      coalesce(sum(m.cost_usd), 0) as cost_usd
-    from millrace.minutes m
-    where m.pipeline_id = h.pipeline_id
-      and m.stage_id = h.stage_id
-      and m.minute >= h.hour
-      and m.minute < h.hour + interval '1 hour') s
-  where h.completed + h.ended <> s.completed
+create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
+select 'every run that is over is counted', null::bigint, null::bigint,
+  format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
+from (
+  select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
+    as outcome, count(*) as n
+  from millrace.runs o
+  where o.status <> 'running'
+  group by 1, 2) r
+where r.n > (
+  select coalesce(sum(t.n), 0)
+  from millrace.told_figures t
+  where t.pipeline_id = r.pipeline_id
+    and t.stage_id = 0
+    and t.outcome = r.outcome)
+union all
+select 'an hour is the sum of its minutes', null, null,
+  format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+from (
+  select k.pipeline_id, k.stage_id, min(k.minute) as minute
+  from millrace.minutes k
+  group by k.pipeline_id, k.stage_id) o
+join millrace.hours h
+  on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
+cross join lateral (
+  select coalesce(sum(m.completed + m.ended), 0) as completed,
+    coalesce(sum(m.failed + m.retried), 0) as failed,
+    coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
+    coalesce(sum(m.cost_usd), 0) as cost_usd
+  from millrace.minutes m
+  where m.pipeline_id = h.pipeline_id
+    and m.stage_id = h.stage_id
+    and m.minute >= h.hour
+    and m.minute < h.hour + interval '1 hour') s
+where h.hour > (
+    select millrace.now() - make_interval(hours => millrace.setting('minutes_hours')::int))
+  and (h.completed + h.ended <> s.completed
     or h.failed + h.retried <> s.failed
     or h.skipped + h.cancelled <> s.passed_over
-    or h.cost_usd <> s.cost_usd
-$$;
+    or h.cost_usd <> s.cost_usd);

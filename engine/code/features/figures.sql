@@ -148,7 +148,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_of record := millrace.figures_of(p_pipeline, p_stage);
-  v_to timestamptz := coalesce(p_to, millrace.now());
+  -- To the end of the present minute, so that what has just happened is in it.
+  v_to timestamptz := coalesce(p_to,
+    date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
 begin
   if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then

@@ -206,8 +206,8 @@ begin
 end
 $$;
 
--- Adds figures up and deletes old ones; of many pulses it leaves what takes too long to the next
--- sweep.
+-- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
+-- takes too long to the next sweep.
 -- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
 create or replace function millrace.sweep_figures() returns int
 language plpgsql
@@ -225,6 +225,7 @@ begin
     exit when v_taken < 5000 or millrace.now() > v_until;
   end loop;
   perform millrace.prune_figures();
+  perform millrace.follow_ages(5000);
   return v_pulses;
 exception
   when query_canceled or assert_failure or others then

@@ -120,7 +120,9 @@ begin
     return '{}';
   end if;
   perform millrace.take_ending_back(p_run);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
+  update millrace.runs r
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
+  where r.id = p_run.id;
   for v_stage in
     select a.stage_id, s.kind
     from millrace.attempts a

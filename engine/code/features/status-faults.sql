@@ -1,8 +1,11 @@
 -- The projection `status`: what must always hold of its column and its history
 
 -- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
-create or replace function millrace.status_faults()
+-- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's. Of
+-- all rows and their histories, or of the rows alone whose runs are between two ids.
+create or replace function millrace.status_faults(
+  p_after bigint default null, p_until bigint default null
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -26,7 +29,14 @@ begin
           where o.pipeline_id = $1 and o.entity_id = s.id),
         null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
           e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
+      from millrace.status_states($1, case
+        when $2 is null then array(select o.%2$I::text from %1$s o)
+        else array(
+          select distinct r.entity_id
+          from millrace.runs r
+          where r.pipeline_id = $1
+            and r.id > $2
+            and r.id <= $3) end) s
       join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where e.%3$I::text is distinct from s.value
@@ -35,8 +45,8 @@ begin
           and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
       millrace.key_type(v_pipeline))
-    using v_pipeline.id;
-    if v_pipeline.status ? 'history' then
+    using v_pipeline.id, p_after, p_until;
+    if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
   end loop;

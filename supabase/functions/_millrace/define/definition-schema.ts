@@ -496,6 +496,20 @@ const alertRule = z
   })
   .meta(says('an object with a kind'));
 
+/** How long the pipeline's runs should take from their start to their end. Left out, there is no bound. */
+const sla = sized(
+  z.strictObject({
+    /** Half of the runs should take no longer. */
+    medianSeconds: number(1, year).optional(),
+    /** Nineteen of twenty should take no longer. */
+    p95Seconds: number(1, year).optional(),
+  }),
+  1,
+  2,
+  'an object of median_seconds or p95_seconds or both',
+  'Write {"p95_seconds": 7200}, or leave it out.',
+);
+
 export const pipelineSchema = z.strictObject({
   name,
   entity,
@@ -503,6 +517,7 @@ export const pipelineSchema = z.strictObject({
   quota: quota.optional(),
   /** By their names; one that is called like a default rule takes its place. */
   alerts: z.record(name, alertRule).optional(),
+  sla: sla.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),

@@ -1,0 +1,183 @@
+-- The invariants, in slices
+--
+-- The sweep checks so many runs each time, round and round, and begins a round an hour after it
+-- ended one. What belongs to no run (metadata that is left over, the histories of status columns,
+-- the sums of those with many children) only check_invariants() looks at.
+
+-- Says where a slice of so many runs ends; the last one has no end, and so has what lost its run.
+create or replace function millrace.slice_end(p_after bigint, p_limit int) returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+  select coalesce((
+    select r.id
+    from millrace.runs r
+    where r.id > p_after
+    order by r.id
+    offset greatest(p_limit, 1) - 1
+    limit 1), 9223372036854775807)
+$$;
+
+-- Checks the runs between two ids in one statement.
+create or replace function millrace.check_between(p_after bigint, p_until bigint)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.run_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.attempt_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.job_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.stage_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.limit_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.metadata_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.fan_out_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.sum_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+    and f.children <= 1000
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.ending_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
+$$;
+
+-- Checks the next so many runs after one.
+create or replace function millrace.check_slice(p_after bigint, p_limit int)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return query
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.check_between(p_after, millrace.slice_end(p_after, p_limit)) f;
+end
+$$;
+comment on function millrace.check_slice(bigint, int) is
+  'What check_invariants() proves, for the next so many runs after the one with this id: it takes '
+  'as long in a large database as in a small one. The sweep goes on from slice to slice.';
+
+-- Checks the next slice, for the sweep, and reports what it found. Returns how many faults; null
+-- where it is not time for another round, or somebody else is at it.
+create or replace function millrace.go_on_checking(p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_progress millrace.check_progress;
+  v_until bigint;
+  v_found record;
+begin
+  select c.* into v_progress from millrace.check_progress c for update skip locked;
+  if not found
+      or (v_progress.after = 0 and v_progress.ended_at > v_now - interval '1 hour') then
+    return null;
+  end if;
+  v_until := millrace.slice_end(v_progress.after, p_limit);
+  select count(*)::int as faults,
+    coalesce(array_agg(distinct f.run_id) filter (where f.run_id is not null), '{}') as run_ids,
+    min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
+  into v_found
+  from millrace.check_slice(v_progress.after, p_limit) f;
+  if v_found.faults > 0 then
+    perform millrace.report('error', 'invariant_violated',
+      format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
+      jsonb_build_object('runs', v_found.run_ids[:20]));
+  end if;
+  update millrace.check_progress c
+  set after = case when v_until = 9223372036854775807 then 0 else v_until end,
+    began_at = case when c.after = 0 then v_now else c.began_at end,
+    ended_at = case when v_until = 9223372036854775807 then v_now else c.ended_at end,
+    -- Those of the round before go when the present one has passed them.
+    faulty = (array(
+      select distinct i
+      from unnest(c.faulty || v_found.run_ids) i
+      where i <= c.after
+        or i > v_until
+        or i = any (v_found.run_ids)
+      order by i))[:20],
+    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults;
+  return nullif(v_found.faults, 0);
+end
+$$;
+
+-- Looks for violated invariants: in the newest runs, in those where the sweep has found something,
+-- or everywhere.
+create or replace function millrace.invariant_findings(p_deep boolean)
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_progress millrace.check_progress := (select c from millrace.check_progress c);
+  v_newest bigint := coalesce((
+    select r.id
+    from millrace.runs r
+    order by r.id desc
+    offset 100
+    limit 1), 0);
+begin
+  return query
+    select 'no invariant is violated', count(*) = 0, coalesce(
+      string_agg(distinct f.rule, '; '),
+      'none' || case
+        when p_deep then ''
+        when v_progress.ended_at is null then '; the sweep has yet to look at all runs'
+        else format('; the sweep has looked at all runs, last at %s',
+          to_char(v_progress.ended_at, 'YYYY-MM-DD HH24:MI:SS')) end)
+    from (
+      select f.rule
+      from millrace.check_slice(v_newest, 101) f
+      where not p_deep
+      union all
+      select f.rule
+      from unnest(v_progress.faulty) i
+      cross join lateral millrace.check_slice(i - 1, 1) f
+      where not p_deep
+        and i <= v_newest
+      union all
+      select f.rule
+      from millrace.check_invariants() f
+      where p_deep) f;
+end
+$$;

@@ -1,0 +1,192 @@
+-- Bounds for runs: how long they take from their start to their end
+--
+-- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
+-- to their end in the last hour count with what they took, by the figures. One that is under way
+-- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
+-- where nothing ends any more is not taken for a fast one.
+--
+-- The sweep counts the live runs of such pipelines some thousand at a time. What is not declared
+-- costs nothing.
+
+-- define() keeps the bounds of a definition. Under new ones the count begins anew.
+create or replace function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
+begin
+  update millrace.pipelines p
+  set sla = v_sla
+  where p.id = p_pipeline_id
+    and p.sla is distinct from v_sla;
+  if found then
+    delete from millrace.run_ages a where a.pipeline_id = p_pipeline_id;
+  end if;
+  if v_sla is not null then
+    insert into millrace.run_ages (pipeline_id)
+    values (p_pipeline_id)
+    on conflict on constraint run_ages_pkey do nothing;
+  end if;
+end
+$$;
+
+-- Counts the next so many live runs of a pipeline by their age, as run_ages.ages holds them, and
+-- says up to which key; null after the last.
+create or replace function millrace.count_ages(
+  p_pipeline millrace.pipelines, p_after text, p_limit int,
+  out ages bigint[], out last_key text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
+  v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_all bigint;
+begin
+  with run as materialized (
+    select r.entity_id, date_part('epoch', v_now - r.created_at) * 1000 as age
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id
+      and r.status = 'running'
+      and r.entity_id > p_after
+    order by r.entity_id
+    limit p_limit
+  ), bucket as (
+    select width_bucket(r.age, v_bounds) as place, count(*) as n
+    from run r
+    where r.age > least(v_median, v_p95)
+    group by 1
+  )
+  select array(
+      select coalesce(b.n, 0)
+      from generate_series(0, 15) i
+      left join bucket b on b.place = i
+      order by i)
+    || (select array[count(*) filter (where r.age > v_median),
+        count(*) filter (where r.age > v_p95)] from run r),
+    (select max(r.entity_id) from run r), (select count(*) from run r)
+  into ages, last_key, v_all;
+  if v_all < p_limit then
+    last_key := null;
+  end if;
+end
+$$;
+
+-- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
+create or replace function millrace.follow_ages(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_held millrace.run_ages;
+  v_counted record;
+  v_sums bigint[];
+begin
+  for v_pipeline in
+    select p.* from millrace.pipelines p where p.sla is not null order by p.id
+  loop
+    select a.* into v_held
+    from millrace.run_ages a
+    where a.pipeline_id = v_pipeline.id
+    for update skip locked;
+    continue when not found;
+    v_counted := millrace.count_ages(v_pipeline, v_held.last_key, p_limit);
+    v_sums := array(
+      select coalesce(u.a, 0) + coalesce(u.b, 0)
+      from unnest(v_held.counting, v_counted.ages) with ordinality u(a, b, place)
+      order by u.place);
+    update millrace.run_ages a
+    set last_key = coalesce(v_counted.last_key, ''),
+      counting = case when v_counted.last_key is null then array_fill(0, array[18])
+        else v_sums end,
+      ages = case when v_counted.last_key is null then v_sums else a.ages end,
+      counted_at = case when v_counted.last_key is null then millrace.now()
+        else a.counted_at end
+    where a.pipeline_id = v_pipeline.id;
+  end loop;
+end
+$$;
+
+-- Estimates how many of those that the buckets count took longer than this (ms).
+create or replace function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_place int := width_bucket(p_ms, v_bounds) + 1;
+  v_share float8;
+begin
+  v_share := case v_place
+    when 1 then 1 - p_ms / v_bounds[1]
+    when 16 then 1
+    else ln(v_bounds[v_place] / p_ms) / ln(v_bounds[v_place] / v_bounds[v_place - 1])
+  end;
+  return (select coalesce(sum(n), 0) from unnest(p_counts[v_place + 1:]) n)
+    + v_share * p_counts[v_place];
+end
+$$;
+
+create or replace view millrace.run_slas as
+select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
+  b.median_bound, b.p95_bound,
+  coalesce(o.median_over, 0) <= 0.5 * c.runs and coalesce(o.p95_over, 0) <= 0.05 * c.runs as ok,
+  a.counted_at
+from millrace.pipelines p
+join millrace.run_ages a on a.pipeline_id = p.id
+cross join lateral (
+  select (p.sla ->> 'median_seconds')::float8 as median_bound,
+    (p.sla ->> 'p95_seconds')::float8 as p95_bound) b
+cross join lateral (
+  select array[coalesce(sum(m.r0), 0), coalesce(sum(m.r1), 0), coalesce(sum(m.r2), 0),
+    coalesce(sum(m.r3), 0), coalesce(sum(m.r4), 0), coalesce(sum(m.r5), 0),
+    coalesce(sum(m.r6), 0), coalesce(sum(m.r7), 0), coalesce(sum(m.r8), 0),
+    coalesce(sum(m.r9), 0), coalesce(sum(m.r10), 0), coalesce(sum(m.r11), 0),
+    coalesce(sum(m.r12), 0), coalesce(sum(m.r13), 0), coalesce(sum(m.r14), 0),
+    coalesce(sum(m.r15), 0)] as ended
+  from millrace.figure_rows(
+    p.id, 0, millrace.now() - interval '1 hour', millrace.now() + interval '1 minute', true) m
+) f
+cross join lateral (
+  select array_agg(e + g order by place) as counts, sum(e + g)::bigint as runs,
+    sum(g)::bigint as overdue
+  from unnest(f.ended, a.ages[:16]) with ordinality u(e, g, place)
+) c
+cross join lateral (
+  select millrace.count_over(f.ended, b.median_bound * 1000) + a.ages[17] as median_over,
+    millrace.count_over(f.ended, b.p95_bound * 1000) + a.ages[18] as p95_over
+) o
+cross join lateral (
+  select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,
+    millrace.bucket_quantile(c.counts, 0.95) / 1000 as p95_seconds
+) q
+where p.sla is not null
+order by p.name;
+comment on view millrace.run_slas is
+  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
+  'end, of those that came to their end in the last hour and those under way that are overdue '
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to one sweep '
+  'late; with over 5000 live runs, as of counted_at.';
+
+-- Looks at pipelines whose runs take longer than their bounds.
+create or replace function millrace.run_sla_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'runs keep to their bounds', count(*) = 0,
+    coalesce(string_agg(format(
+      'of %s half take over %s s (bound: %s), one in twenty over %s s (bound: %s), '
+        '%s are overdue: select * from millrace.stage_health where pipeline = %L',
+      s.pipeline, round(s.median_seconds), coalesce(s.median_bound::text, 'none'),
+      round(s.p95_seconds), coalesce(s.p95_bound::text, 'none'), s.overdue, s.pipeline), '; '
+      order by s.pipeline), 'all do')
+  from millrace.run_slas s
+  where not s.ok
+$$;
