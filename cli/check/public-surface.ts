@@ -30,6 +30,7 @@ export const publicSurface = [
   'millrace.reset_children',
   'millrace.retry',
   'millrace.run_of',
+  'millrace.search',
   'millrace.series',
   'millrace.set_cut_over',
   'millrace.setting',

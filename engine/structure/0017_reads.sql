@@ -16,6 +16,7 @@ create index runs_failed on millrace.runs
   where status = 'failed';
 create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
   where status = 'failed';
+create index runs_by_trace on millrace.runs (trace_id);
 
 -- Of the runs that failed before: the last failure that no later attempt of its stage follows.
 update millrace.runs r
@@ -53,3 +54,33 @@ comment on table millrace.check_progress is
 
 create index log_by_time on millrace.log (at);
 create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
+
+alter table millrace.pipelines
+  add column label_column text,
+  add column retention jsonb;
+comment on column millrace.pipelines.label_column is
+  'The column of the entity by which people know a row, such as a URL or a title; null where none '
+  'is declared.';
+comment on column millrace.pipelines.retention is
+  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
+  'days}]}; null for the setting retention_days and no tables.';
+
+create table millrace.prune_progress (
+  pipeline_id int not null
+    constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  table_name text not null default '',
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  seen_row tid not null default '(0,0)',
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+) with (fillfactor = 50);
+comment on table millrace.prune_progress is
+  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
+  'a pipeline (table_name is empty), and one for each table that it declares.';
+
+-- What is deleted in bulk is soon given back, so that the table comes to a size and stays there.
+alter table millrace.runs set (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);

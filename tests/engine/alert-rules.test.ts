@@ -177,6 +177,27 @@ describe('what rules look at', () => {
     );
   });
 
+  test('what the pipeline’s own bounds say, end to end, also while nothing comes to its end', async ({ engine }) => {
+    const definition = await engine.pipeline([{ name: 'only', lease_seconds: 3600 }]);
+    await engine.define({ ...definition, sla: { median_seconds: 1200, p95_seconds: 7200 } });
+    await onlyRule(engine, { name: 'sla', kind: 'run_sla', hold: '15 minutes' });
+    await engine.queued('only', 20);
+    await engine.advance('20 minutes');
+    await minutes(engine, 15);
+    expect(await open(engine)).toEqual([]);
+    await minutes(engine, 3);
+    expect(await engine.rows('select rule, pipeline, stage, message, playbook from millrace.rule_alerts')).toEqual([
+      {
+        rule: 'sla',
+        pipeline: 'flow',
+        stage: null,
+        message: expect.stringMatching(/^the median of flow end to end is about .*, above its bound of 20 minutes, for 1\d minutes$/),
+        playbook: 'docs/playbooks/stuck.md',
+      },
+    ]);
+    await runStage(engine, 'only');
+  });
+
   test('a thousand late runs are one alert and one message', async ({ engine }) => {
     await engine.pipeline([{ name: 'only', sla_seconds: 600 }]);
     await addChannel(engine);

@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
 import { defineCutOver, turn } from '../support/cut-over.ts';
@@ -39,6 +41,67 @@ test('what failed for good is a dead letter, with stage, entity, error and time'
       can_retry: true,
     },
   ]);
+});
+
+test('a failed run names the stage that failed it and the error until it goes on, and what failed before an upgrade too', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'start' }, { name: 'left', needs: ['start'] }, { name: 'right', needs: ['start'] }]);
+  const [id] = await engine.queued('start');
+  await runStage(engine, 'start');
+  await failAll(engine, 'right', 'x'.repeat(3000));
+  const causes = () =>
+    engine.rows(`select s.name as stage, r.error_code from millrace.runs r left join millrace.stages s on s.id = r.failed_stage_id
+      where r.entity_id = '${id}'`);
+  const cause = [{ stage: 'right', error_code: 'x'.repeat(200) }];
+  expect(await causes()).toEqual(cause);
+  await engine.sql.query('update millrace.runs set failed_stage_id = null, error_code = null');
+  const structure = fs.readFileSync(path.join(import.meta.dirname, '../../engine/structure/0017_reads.sql'), 'utf8');
+  await engine.sql.query(structure.match(/^update millrace\.runs.*?;/ms)?.[0] ?? 'no such statement');
+  expect(await causes()).toEqual(cause);
+  await retry(engine, (await engine.run(id)).id);
+  expect(await causes()).toEqual([{ stage: null, error_code: null }]);
+  await runStage(engine, 'left');
+  await failAll(engine, 'right');
+  await engine.sql.query('select millrace.reset($1, $2)', [(await engine.run(id)).id, 'right']);
+  expect(await causes()).toEqual([{ stage: null, error_code: null }]);
+});
+
+test('dead letters are counted by stage and error, with the oldest and the newest', async ({ engine }) => {
+  await engine.pipeline(two);
+  await engine.queued('one', 3);
+  await failAll(engine, 'one', 'early');
+  const first = await engine.now();
+  await engine.advance('1 hour');
+  await engine.queued('one', 2);
+  await failAll(engine, 'one', 'early');
+  await engine.queued('one', 2);
+  await runStage(engine, 'one');
+  await failAll(engine, 'two', 'late');
+  const last = await engine.now();
+  expect(await engine.rows('select * from millrace.dead_letter_counts order by stage')).toEqual([
+    { pipeline: 'flow', stage: 'one', error_code: 'early', runs: '5', oldest: first, newest: last },
+    { pipeline: 'flow', stage: 'two', error_code: 'late', runs: '2', oldest: last, newest: last },
+  ]);
+  await engine.sql.query(`select millrace.replay('flow', '{"stage": "one"}', false)`);
+  expect(await engine.rows('select stage, runs from millrace.dead_letter_counts')).toEqual([{ stage: 'two', runs: '2' }]);
+});
+
+test('counts of dead letters and a dry run of replay end at ten thousand, and say so', async ({ engine }) => {
+  await engine.pipeline(two);
+  await engine.queued('one');
+  await failAll(engine, 'one');
+  await engine.sql.query(
+    `insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at, failed_stage_id, error_code)
+     select r.pipeline_id, r.version_id, 'copy ' || n, r.status, r.created_at, r.finished_at, r.failed_stage_id, r.error_code
+     from millrace.runs r, generate_series(1, 10000) n`,
+  );
+  const counted = await engine.rows('select millrace.capped(runs, 10000) as runs from millrace.dead_letter_counts');
+  expect(counted).toEqual([{ runs: '10,000+' }]);
+  expect(await engine.value(`select millrace.replay('flow')`)).toMatchObject({ matched: 10_000, more: true });
+  expect(await engine.value(`select millrace.replay('flow', '{"limit": 9}')`)).not.toHaveProperty('more');
+  expect(await engine.value('select millrace.capped(9999, 10000)')).toBe('9,999');
+  await engine.sql.query(`delete from millrace.runs where entity_id like 'copy%'`);
 });
 
 test('a retried dead letter goes on in its own run with a fresh allowance, and is none any more', async ({

@@ -1,7 +1,7 @@
 // Each rule of millrace.check_invariants() is broken once by hand, in a sound database, and must be reported.
 import { expect, test as plain } from 'vitest';
 import { collectChildren, endFiles, waitingFolder } from '../support/children.ts';
-import { chain, createEngine, type Engine } from '../support/engine.ts';
+import { chain, createEngine, type Engine, type Row } from '../support/engine.ts';
 import { invariantBreaches } from '../support/planned-invariants.ts';
 import { runStage, Worker, waiting } from '../support/worker.ts';
 
@@ -28,6 +28,7 @@ const result = 'a completed attempt has its result, and no other has one';
 const needs = 'a live attempt has its needs done';
 const begun = 'a stage whose needs are done has begun';
 const whole = 'a completed run has all stages completed or skipped';
+const named = 'a failed run, and no other, names the stage that failed it and the error';
 const row = 'a live run has its row';
 const shown = 'a row that shows queued or started has a live run';
 const fanOut = 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt';
@@ -90,6 +91,8 @@ const damages: [string, string, string][] = [
     `${copy('queued')} from millrace.attempts where state = 'completed' and ${second}`,
     once,
   ],
+  ['a run fails and nothing says why', `update millrace.runs set status = 'failed' where status = 'completed'`, named],
+  ['a run that did not fail says why', `update millrace.runs set error_code = 'late' where status = 'completed'`, named],
   ['a result vanishes', `update millrace.attempts set output = null where state = 'completed'`, result],
   ['a result comes before its time', `update millrace.attempts set output = '1' where state = 'queued'`, result],
   [
@@ -151,6 +154,19 @@ const damagesToFamilies: [string, string, string][] = [
   ],
 ];
 
+const told = (row: Row) => JSON.stringify([row.rule, row.run_id, row.attempt_id, row.detail]);
+
+/** What the slices of one run each find, and the last, which has no end. */
+async function bySlices(engine: Engine): Promise<string[]> {
+  const starts = await engine.rows<{ id: string }>('select 0 as id union all select id from millrace.runs order by id');
+  const found: string[] = [];
+  for (const { id } of starts) {
+    const slice = await engine.rows('select * from millrace.check_slice($1, 1)', [id]);
+    found.push(...slice.map(told));
+  }
+  return [...new Set(found)].sort();
+}
+
 const scenes = [
   { name: 'one run in each state', prepare: everyState, damages },
   { name: 'a parent and its children', prepare: parentAndChildren, damages: damagesToFamilies },
@@ -168,6 +184,8 @@ plain.for(scenes)('every kind of damage to $name is reported under its rule', as
       const breaches = await engine.rows('select * from millrace.check_invariants()');
       // What every other test is ended with finds the same.
       expect(await invariantBreaches(engine.sql)).toEqual(breaches);
+      // Slice by slice the same is found, but for what belongs to no run.
+      expect(await bySlices(engine)).toEqual(breaches.filter((row) => row.run_id !== null).map(told).sort());
       const rules = [...new Set(breaches.map((row) => row.rule))];
       if (!rules.includes(rule)) unnoticed.push(`${what}: ${rules.join('; ') || 'nothing'}`);
       await engine.sql.query('rollback');

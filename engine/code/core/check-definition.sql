@@ -277,6 +277,8 @@ begin
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
+  perform millrace.check_label(v_definition);
+  perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);

@@ -328,6 +328,8 @@ begin
   perform millrace.save_due(v_pipeline_id, v_definition);
   perform millrace.save_alerts(v_definition);
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
+  perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)

@@ -1,13 +1,24 @@
 -- Pruning
 --
--- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
--- call can do.
+-- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
+-- short transaction: two seconds, or half a second while workers are at work. A round goes through
+-- the runs of each pipeline by their ends, then through the tables that pipelines declare
+-- (retention.sql), and comes back to nothing that it had to pass over.
 
--- Locks and returns the next so many runs, by id, that ended before this time and that nobody
--- needs: a parent that still waits counts its children, and one that is over may have late ones.
-create or replace function millrace.lock_prunable(
-  p_before timestamptz, p_after bigint, p_limit int
-) returns bigint[]
+-- Reads how many days the runs of a pipeline are kept.
+create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    (p_pipeline.retention ->> 'days')::int, millrace.setting('retention_days')::int);
+end
+$$;
+
+-- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
+-- children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -15,9 +26,8 @@ begin
   return array(
     select r.id
     from millrace.runs r
-    where r.id > coalesce(p_after, 0)
+    where r.id = any (p_run_ids)
       and r.status <> 'running'
-      and r.finished_at < p_before
       and not exists (
         select
         from millrace.fan_outs f
@@ -29,7 +39,6 @@ begin
         join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
         where f.run_id = r.id)
     order by r.id
-    limit p_limit
     for update of r skip locked);
 end
 $$;
@@ -65,7 +74,103 @@ begin
 end
 $$;
 
--- Deletes what is older than retention_days.
+-- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
+-- done. Returns how many it deleted.
+create or replace function millrace.prune_pipeline(
+  p_pipeline millrace.pipelines, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.retention_days(p_pipeline));
+  v_progress millrace.prune_progress;
+  v_batch bigint[];
+  v_done int := 0;
+begin
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  loop
+    v_batch := array(
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline.id
+        and r.finished_at is not null
+        and (r.finished_at, r.id) > (v_progress.seen_at, v_progress.seen_id)
+        and r.finished_at < v_before
+      order by r.finished_at, r.id
+      limit 1000);
+    exit when cardinality(v_batch) = 0;
+    select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
+    from millrace.runs r
+    where r.id = v_batch[cardinality(v_batch)];
+    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
+    exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
+    ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  return v_done;
+end
+$$;
+
+-- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
+-- decisions without their attempts, and the engine's own rows of pg_cron's history.
+create or replace function millrace.begin_pruning() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+begin
+  if exists (select from millrace.prune_progress g where g.ended_at is null) then
+    return;
+  end if;
+  delete from millrace.prune_progress g
+  where not exists (
+    select
+    from millrace.retained_tables t
+    where t.pipeline_id = g.pipeline_id
+      and t.table_name = g.table_name);
+  insert into millrace.prune_progress (pipeline_id, table_name, began_at)
+  select t.pipeline_id, t.table_name, millrace.now()
+  from millrace.retained_tables t
+  on conflict on constraint prune_progress_pkey do update
+  set seen_at = default, seen_id = default, seen_row = default, removed = default,
+    began_at = excluded.began_at, ended_at = null;
+  perform millrace.prune_decisions();
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+end
+$$;
+
+-- Has pg_cron call prune() again while a round is under way.
+create or replace function millrace.schedule_pruning(p_more boolean) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scheduled boolean := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+
+-- Deletes what is older than the days that it is kept.
 create or replace function millrace.prune() returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -74,39 +179,49 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_until timestamptz;
   v_before timestamptz :=
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
+  v_target record;
   v_runs int := 0;
+  v_rows int := 0;
   v_more boolean;
-  v_scheduled boolean;
 begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
+  -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
+  if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
+    return '{"runs": 0, "rows": 0, "more": true}';
   end if;
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
+  perform millrace.begin_pruning();
+  -- Where workers are at work there is something to yield to.
+  v_until := millrace.now() + case when exists (
+      select
+      from millrace.workers w
+      where w.left_at is null
+        and w.heartbeat_at > millrace.alive_since())
+    then interval '500 milliseconds' else interval '2 seconds' end;
+  for v_target in
+    select p as pipeline, g.table_name
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+    order by g.table_name = '', g.pipeline_id, g.table_name
+  loop
+    if v_target.table_name = '' then
+      v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
+    else
+      v_rows := v_rows
+        + millrace.prune_table(v_target.pipeline, v_target.table_name, v_until);
+    end if;
+    exit when millrace.now() >= v_until;
+  end loop;
+  v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
+    or millrace.prune_alerts(v_before) = 10000;
+  perform millrace.schedule_pruning(v_more);
+  return jsonb_build_object('runs', v_runs, 'rows', v_rows, 'more', v_more);
 end
 $$;
 comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
-  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
-  'goes on until it is done.';
+  'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
+  'pipelines declare, old log lines and alerts, and the engine''s own rows of '
+  'cron.job_run_details. A call takes two seconds at most, or half a second while workers are at '
+  'work; pg_cron goes on until it is done. What is still due: millrace.retention.';

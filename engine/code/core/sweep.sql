@@ -149,8 +149,8 @@ begin
   v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
   perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
-  v_done := v_done || millrace.start_due() || millrace.sweep_operators();
-  v_done := v_done || millrace.sweep_checks();
+  v_done := v_done || millrace.start_due();
+  v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
   perform millrace.schedule_polls();
   if exists (
       select

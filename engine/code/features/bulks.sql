@@ -63,27 +63,8 @@ begin
 end
 $$;
 
--- Says what a run of a stage costs on average, for each stage of a pipeline of which some attempt
--- has told its cost, among the newest.
-create or replace function millrace.average_costs(p_pipeline_id int)
-returns table (stage_id int, cost_usd numeric)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select a.stage_id, avg((a.usage ->> 'cost_usd')::numeric)
-  from (
-    select o.stage_id, o.usage
-    from millrace.attempts o
-    order by o.id desc
-    limit 10000) a
-  join millrace.stages s on s.id = a.stage_id
-  where s.pipeline_id = p_pipeline_id
-    and jsonb_typeof(a.usage -> 'cost_usd') = 'number'
-  group by a.stage_id
-$$;
-
 -- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
--- and all that come after them. Null where no stage has told what it costs.
+-- and all that come after them, at what each has cost on average. Null where none has told that.
 create or replace function millrace.estimate_cost(
   p_pipeline_id int,
   p_do jsonb,
@@ -115,7 +96,13 @@ as $$
   select round(sum(b.runs * c.cost_usd), 6)
   from begun b
   join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
-  join millrace.average_costs(p_pipeline_id) c
+  join (
+    select t.stage_id, t.cost_usd / t.completed as cost_usd
+    from millrace.totals t
+    where t.pipeline_id = p_pipeline_id
+      and t.stage_id <> 0
+      and t.completed > 0
+      and t.cost_usd > 0) c
     on c.stage_id = any (vs.dependents)
     or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
 $$;

@@ -127,8 +127,13 @@ begin
       'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
   end if;
   if p_asked ? 'label' then
-    raise exception 'pipeline % declares no label, so that no row is found by one', v_pipeline.name
-      using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+    if v_pipeline.label_column is null then
+      raise exception 'pipeline % declares no label, so no row is found by one', v_pipeline.name
+        using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+    end if;
+    v_filter := v_filter || jsonb_build_object('entities', array(
+      select l.entity_id
+      from millrace.rows_labelled(v_pipeline, p_asked ->> 'label', 1000) l));
   elsif v_filter -> 'entities' = '[null]' then
     v_filter := v_filter - 'entities';
   end if;
@@ -153,7 +158,10 @@ as $$
     'r.trace_id = ' || quote_literal(p_filter ->> 'trace'),
     'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
     'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
-    case when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+    case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+      'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+      'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
+    when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
       select
       from millrace.attempts a
       left join millrace.attempts o on o.id = a.parent_id
@@ -173,9 +181,13 @@ as $$
 $$;
 
 -- Says from where a filter's runs are best read: by which condition over a row r of runs, other
--- than its ids. Null: by their ids alone. What runs or has failed is read by its own index as long
--- as it is no more than a call looks at.
-create or replace function millrace.filter_source(p_filter jsonb, p_most int) returns text
+-- than its ids. Null: by their ids alone. What runs or has failed is read by its own index, as long
+-- as there is no more of it behind the cursor than a call looks at.
+create or replace function millrace.filter_source(
+  p_filter jsonb,
+  p_behind text,
+  p_most int)
+returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -191,14 +203,19 @@ begin
   elsif p_filter ? 'entities' then
     return v_pipelines || format(' and r.entity_id = any (%L)', array(
       select i from jsonb_array_elements_text(p_filter -> 'entities') i));
+  elsif p_filter ? 'trace' then
+    return format('r.trace_id = %L', p_filter ->> 'trace');
   elsif p_filter ? 'parent' then
     return format('r.fan_out_id = any (%L)', array(
       select f.id from millrace.fan_outs f where f.run_id = (p_filter ->> 'parent')::bigint));
   elsif p_filter ->> 'status' in ('running', 'failed') then
-    v_source := format('r.status = %L and %s', p_filter ->> 'status', v_pipelines);
+    v_source := concat_ws(' and ', format('r.status = %L', p_filter ->> 'status'), v_pipelines,
+      case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+        'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200))) end);
     execute format(
       'select count(*) from (select from millrace.runs r where %s limit %s) r',
-      v_source, p_most + 1)
+      concat_ws(' and ', v_source, p_behind), p_most + 1)
     into v_found;
     return case when v_found <= p_most then v_source end;
   end if;
@@ -219,21 +236,19 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_most constant int := case when p_filter ?| array['stage_id', 'error_code'] then 4000
+  -- Of a run that has not failed its attempts say where it is.
+  c_most constant int := case
+    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
     else 20000 end;
-  v_source text := millrace.filter_source(p_filter, c_most);
+  v_order text := case when p_up then 'asc' else 'desc' end;
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
   v_looked text := format(
     'select r.* from millrace.runs r where %s order by r.id %s limit %s',
-    concat_ws(' and ', v_source, case
-      when p_after is null then null
-      when p_up then format('r.id > %L', p_after)
-      else format('r.id < %L', p_after)
-    end, case when concat(v_source, p_after) = '' then 'true' end),
-    case when p_up then 'asc' else 'desc' end, c_most);
+    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
+    v_order, c_most);
 begin
   execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
-    v_looked, millrace.filter_conditions(p_filter),
-    case when p_up then 'asc' else 'desc' end, p_limit)
+    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
   into run_ids;
   if cardinality(run_ids) = p_limit then
     next := run_ids[p_limit];

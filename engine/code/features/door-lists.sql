@@ -71,10 +71,16 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
         'paused', millrace.shown_pause(p.enabled, p.switched_line),
-        'open_alerts', millrace.capped_count(format(
-          'millrace.all_alerts l where l.resolved_at is null and l.pipeline = %L', p.name), 1000)
-        ) order by p.name), '[]')
+        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
       from millrace.pipelines p
+      left join (
+        select o.pipeline, count(*) as n
+        from (
+          select a.pipeline
+          from millrace.all_alerts a
+          where a.resolved_at is null
+          limit 10000) o
+        group by o.pipeline) l on l.pipeline = p.name
       where p.name = any (v_pipelines)),
     'stages', millrace.shown_stages(v_pipelines),
     'bulks', (
@@ -88,23 +94,6 @@ $$;
 comment on function public.millrace_overview(jsonb) is
   'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
   'paused and throttled, open alerts, and bulks that run. For operators.';
-
--- Counts rows up to a number, beyond which it says that there are more: 1000, or 1000+.
-create or replace function millrace.capped_count(p_rows text, p_most int) returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_count int;
-begin
-  execute format('select count(*) from (select from %s limit %s) o', p_rows, p_most + 1)
-  into v_count;
-  return case
-    when v_count > p_most then trim(to_char(p_most, '999,999,999')) || '+'
-    else v_count::text
-  end;
-end
-$$;
 
 create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
 language plpgsql stable security definer
@@ -156,7 +145,6 @@ declare
   v_pipeline millrace.pipelines;
   v_to timestamptz;
   v_from timestamptz;
-  v_step interval;
 begin
   perform millrace.check_asked(p_query, jsonb_build_object(
     'pipeline', millrace.filter_fields() -> 'pipeline',
@@ -170,44 +158,17 @@ begin
   end if;
   v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
   v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
-  v_step := make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60));
-  if v_from >= v_to or v_to - v_from > v_step * 2000 then
-    raise exception 'from % to % is not 1 to 2000 steps of %', v_from, v_to, v_step
-      using errcode = 'MR002', hint = 'Ask for less at once, or for longer steps.';
-  end if;
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
-    'points', millrace.shown_series(v_pipeline.name, p_query ->> 'stage', v_from, v_to, v_step));
+    'points', (
+      select coalesce(jsonb_agg(to_jsonb(s) order by s.at), '[]')
+      from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
+        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s));
 end
 $$;
 comment on function public.millrace_series(jsonb) is
   'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
   'step_seconds}. For operators.';
-
--- Lists the points of a series, each as millrace.series() has it.
-create or replace function millrace.shown_series(
-  p_pipeline text,
-  p_stage text,
-  p_from timestamptz,
-  p_to timestamptz,
-  p_step interval)
-returns jsonb
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_points jsonb := '[]';
-begin
-  if to_regprocedure('millrace.series(text,text,timestamptz,timestamptz,interval)') is not null
-  then
-    execute 'select coalesce(jsonb_agg(to_jsonb(s)), ''[]'') '
-      'from millrace.series($1, $2, $3, $4, $5) s'
-    into v_points
-    using p_pipeline, p_stage, p_from, p_to, p_step;
-  end if;
-  return v_points;
-end
-$$;
 
 create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
@@ -227,14 +188,10 @@ begin
       select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
   end if;
   return jsonb_build_object('groups', (
-    select coalesce(jsonb_agg(to_jsonb(g) order by g.pipeline, g.stage, g.error_code), '[]')
-    from (
-      select d.pipeline, d.stage, millrace.cut_text(d.error_code, 500) as error_code,
-        case when count(*) > 10000 then '10,000+' else count(*)::text end as runs,
-        min(d.failed_at) as oldest, max(d.failed_at) as newest
-      from millrace.dead_letters d
-      where d.pipeline = any (v_pipelines)
-      group by d.pipeline, d.stage, d.error_code) g));
+    select coalesce(jsonb_agg(to_jsonb(c) || jsonb_build_object(
+      'runs', millrace.capped(c.runs, 10000)) order by c.pipeline, c.stage, c.error_code), '[]')
+    from millrace.dead_letter_counts c
+    where c.pipeline = any (v_pipelines)));
 end
 $$;
 comment on function public.millrace_dead_letters(jsonb) is
@@ -356,35 +313,32 @@ comment on function public.millrace_journal(jsonb) is
   'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
   'from {"cursor": next} on. For operators.';
 
--- Finds runs by what somebody may know of them: the number of the run or of an attempt, the key of
--- the row, the trace, the label.
+-- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
 create or replace function millrace.search_runs(
   p_caller millrace.caller,
-  p_asked jsonb)
+  p_text text,
+  p_pipelines text[])
 returns bigint[]
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_text text := btrim(p_asked ->> 'text');
-  v_of jsonb := p_asked - 'text';
-  v_found bigint[];
 begin
-  v_found := (millrace.find_runs(millrace.read_filter(
-    p_caller, v_of || jsonb_build_object('entity', v_text)), null, 50)).run_ids;
-  if v_text ~ '^[1-9][0-9]{0,14}$' then
-    v_found := v_found
-      || (millrace.find_runs(millrace.read_filter(
-        p_caller, v_of || jsonb_build_object('runs', array[v_text::bigint])), null, 1)).run_ids
-      || (millrace.find_runs(millrace.read_filter(
-        p_caller, v_of || jsonb_build_object('runs', array(
-          select a.run_id from millrace.attempts a where a.id = v_text::bigint))),
-        null, 1)).run_ids;
-  elsif v_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
-    v_found := v_found || (millrace.find_runs(millrace.read_filter(
-      p_caller, v_of || jsonb_build_object('trace', v_text)), null, 1)).run_ids;
-  end if;
-  return array(select distinct i from unnest(v_found) i order by i desc);
+  return array(
+    select distinct r.id
+    from (
+      select f.run_id
+      from unnest(coalesce(p_pipelines, array[null])) n
+      cross join lateral millrace.runs_found(p_text, n, 50) f
+      union all
+      select a.run_id
+      from millrace.attempts a
+      where a.id = case when p_text ~ '^[0-9]{1,18}$' then p_text::bigint end) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where millrace.sees(p_caller, p.name)
+      and p.name = any (coalesce(p_pipelines, array[p.name]))
+    order by r.id desc
+    limit 50);
 end
 $$;
 
@@ -405,12 +359,17 @@ begin
       using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
   end if;
   return jsonb_build_object(
-    'runs', millrace.shown_runs(millrace.search_runs(v_caller, p_query)));
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, btrim(p_query ->> 'text'),
+      case
+        when p_query ? 'pipeline' then
+          array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name]
+        else v_caller.pipelines
+      end)));
 end
 $$;
 comment on function public.millrace_search(jsonb) is
-  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, or a trace among '
-  'the newest 20,000 runs. For operators.';
+  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the '
+  'label that entity.label names, as far as an index leads to it. For operators.';
 
 revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
   public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),

@@ -192,9 +192,10 @@ begin
 end
 $$;
 
--- Compares pipelines with the bounds of their own, end to end.
-create or replace function millrace.sla_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+-- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
+-- median. Whether it is too long is a count; the seconds are told from buckets.
+create or replace function millrace.run_sla_values(
+  p_rule millrace.alert_rules
 ) returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
@@ -202,7 +203,23 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return;
+  return query
+    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+      b.bound::numeric, b.name
+    from millrace.rule_targets(p_rule) t
+    join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
+    cross join lateral (
+      select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
+      where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
+      union all
+      select 'the median', s.median_seconds, s.median_bound, 2
+      where s.median_bound is not null
+      union all
+      select 'p95', s.p95_seconds, s.p95_bound, 3
+      where s.p95_bound is not null
+      order by 4
+      limit 1
+    ) b;
 end
 $$;
 
@@ -227,6 +244,8 @@ begin
       where not w.ok and w.what <> 'the sweep has run in the last minute'
       union all
       select w.what from millrace.ready_work_finding() w where not w.ok
+      union all
+      select w.what || ': ' || w.detail from millrace.invariant_findings(false) w where not w.ok
       union all
       select w.what
       from millrace.pipeline_findings() w
@@ -254,7 +273,7 @@ begin
   if p_rule.kind = 'engine' then
     return query select * from millrace.engine_values();
   elsif p_rule.kind = 'run_sla' then
-    return query select * from millrace.sla_values(p_rule, p_now);
+    return query select * from millrace.run_sla_values(p_rule);
   elsif p_rule.kind = 'late' then
     return query select * from millrace.late_values(p_rule, p_now);
   elsif p_rule.kind in ('backlog', 'oldest_ready') then
@@ -309,7 +328,7 @@ declare
   v_held interval := p_now - p_state.over_since;
 begin
   return case p_rule.kind
-    when 'run_sla' then format('%s of %s end to end is %s, above its bound of %s',
+    when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',
       p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
     when 'p95' then format('p95 of %s%s is about %s, above %s',
       v_place, case when p_state.stage_id = 0 then ' end to end' end,

@@ -411,6 +411,8 @@ const entity = z
       'columns keeps seven columns a stage on the entity, status shows the run in one column, none keeps its state in the engine alone.',
     ).default('columns'),
     status: status.optional(),
+    /** A text column by which people know the row, such as a URL or a title; the search looks for it by an index of yours. */
+    label: filled('the name of a text column').optional(),
     /** A timestamptz column: once it is past, the sweep starts a run. Needs an index of yours. */
     due: filled('the name of a timestamptz column').optional(),
     /** A jsonb column, which a run copies when it starts. */
@@ -510,6 +512,24 @@ const sla = sized(
   'Write {"p95_seconds": 7200}, or leave it out.',
 );
 
+const days = whole(1, 9999);
+const keptTable = z
+  .strictObject({
+    name: table,
+    /** A timestamptz column, under an index of yours: rows are deleted once it is so many days past. */
+    column: filled('a timestamptz column of that table'),
+    days,
+  })
+  .meta(says('an object of name, column and days'));
+/** How long finished runs are kept, and rows of tables that hold what its stages wrote, such as raw pages. */
+const retention = z
+  .strictObject({
+    /** Left out, the engine's setting retention_days. */
+    days: days.optional(),
+    tables: z.array(keptTable).min(1).optional(),
+  })
+  .meta(says('an object of days, tables or both', 'Write {"days": 30}; or leave it out.'));
+
 export const pipelineSchema = z.strictObject({
   name,
   entity,
@@ -518,6 +538,7 @@ export const pipelineSchema = z.strictObject({
   /** By their names; one that is called like a default rule takes its place. */
   alerts: z.record(name, alertRule).optional(),
   sla: sla.optional(),
+  retention: retention.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
   stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
