@@ -33,8 +33,9 @@ declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
       'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
-      'millrace.journal', 'millrace.bulks', 'millrace.alerts', 'millrace.silences',
-      'millrace.alert_rules', 'millrace.rule_alerts', 'millrace.alert_messages'
+      'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
+      'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
+      'millrace.alert_messages'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -522,6 +523,114 @@ from millrace.runs r
 where r.status <> 'running'
 group by r.pipeline_id;
 
+alter table millrace.pipelines
+  add column sla jsonb;
+comment on column millrace.pipelines.sla is
+  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
+  'bound.';
+
+create table millrace.run_ages (
+  pipeline_id int constraint run_ages_pkey primary key
+    constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
+  last_key text not null default '',
+  counting bigint[] not null default array_fill(0, array[18]),
+  ages bigint[] not null default array_fill(0, array[18]),
+  counted_at timestamptz
+) with (fillfactor = 50);
+comment on table millrace.run_ages is
+  'Of each pipeline with a bound for its runs: how old its live runs are that have passed the '
+  'shorter bound. The sweep goes through them round and round.';
+comment on column millrace.run_ages.ages is
+  'Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past '
+  'the bound of the median, and past that of the 95th percentile.';
+
+-- What reads ask for, so that none of them walks the history: why a run failed stands on the run,
+-- and runs that are over have an index that is written when they end.
+
+alter table millrace.runs
+  add column failed_stage_id int,
+  add column error_code text;
+comment on column millrace.runs.failed_stage_id is
+  'The stage whose failure ended it; null unless it is failed.';
+comment on column millrace.runs.error_code is
+  'The code of the error that ended it, its first 200 characters; null unless it is failed.';
+
+create index runs_ended on millrace.runs (pipeline_id, finished_at, id)
+  where finished_at is not null;
+create index runs_failed on millrace.runs
+  (pipeline_id, failed_stage_id, error_code, finished_at, id)
+  where status = 'failed';
+create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
+  where status = 'failed';
+create index runs_by_trace on millrace.runs (trace_id);
+
+-- Of the runs that failed before: the last failure that no later attempt of its stage follows.
+update millrace.runs r
+set failed_stage_id = f.stage_id, error_code = left(coalesce(f.code, 'unknown'), 200)
+from (
+  select distinct on (o.id) o.id, a.stage_id, a.error ->> 'code' as code
+  from millrace.runs o
+  join millrace.attempts a on a.run_id = o.id and a.state = 'failed' and not a.superseded
+  where o.status = 'failed'
+    and not exists (
+      select
+      from millrace.attempts n
+      where n.run_id = a.run_id
+        and n.stage_id = a.stage_id
+        and n.number > a.number)
+  order by o.id, a.finished_at desc, a.id desc
+) f
+where f.id = r.id;
+
+create table millrace.check_progress (
+  id boolean not null default true
+    constraint check_progress_pkey primary key
+    constraint check_progress_one_row check (id),
+  after bigint not null default 0,
+  faulty bigint[] not null default '{}',
+  faults int not null default 0,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+insert into millrace.check_progress default values;
+comment on table millrace.check_progress is
+  'How far the sweep has checked the invariants, run by run, round and round: up to the run after, '
+  'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
+  'runs in which this round or the one before found something.';
+
+create index log_by_time on millrace.log (at);
+create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
+
+alter table millrace.pipelines
+  add column label_column text,
+  add column retention jsonb;
+comment on column millrace.pipelines.label_column is
+  'The column of the entity by which people know a row, such as a URL or a title; null where none '
+  'is declared.';
+comment on column millrace.pipelines.retention is
+  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
+  'days}]}; null for the setting retention_days and no tables.';
+
+create table millrace.prune_progress (
+  pipeline_id int not null
+    constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  table_name text not null default '',
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  seen_row tid not null default '(0,0)',
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+) with (fillfactor = 50);
+comment on table millrace.prune_progress is
+  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
+  'a pipeline (table_name is empty), and one for each table that it declares.';
+
+-- What is deleted in bulk is soon given back, so that the table comes to a size and stays there.
+alter table millrace.runs set (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
 -- Operators, the journal of what they do, what they do in bulk, throttles and silences.
 
 create table millrace.operators (
@@ -865,11 +974,16 @@ insert into millrace.settings (name, value, comment) values
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
+      'millrace.run_faults()', 'millrace.attempt_faults()', 'millrace.job_faults()',
+      'millrace.stage_faults()', 'millrace.doctor()',
+      'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
       'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
-      'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
-      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.begin_stage(int4, int8[])',
-      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
+      'millrace.queue_here(int4, int4, text[], text[])',
+      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
+      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
+      'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
+      'millrace.queue_one_way(int4, int4, int4, text[], text[])', 'millrace.fan_out_faults()',
       'millrace.switch(text, text, bool)'
     ]::text[]);
 
@@ -2592,6 +2706,8 @@ begin
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
+  perform millrace.check_label(v_definition);
+  perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
@@ -2909,210 +3025,218 @@ begin
 end
 $$;
 
--- The invariants
---
--- Each function here proves some of what must always hold, and returns a row for each breach. All
--- of them are stable, so check_invariants() reads all in one snapshot.
-
--- Finds runs that nobody will end, and live attempts of runs that are over.
-create or replace function millrace.run_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a running run owns a live attempt', r.id, null::bigint,
-    'run of entity ' || r.entity_id || ' has none'
-  from millrace.runs r
-  where r.status = 'running'
-    and not exists (
-      select
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.state in ('queued', 'started', 'waiting'))
-  union all
-  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
-    format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-  from millrace.attempts a
-  left join millrace.runs r on r.id = a.run_id
-  where r.id is null
-    or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-  union all
-  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
-    format('entity %s, and run %s of the other', n.entity_id, o.id)
-  from millrace.pipelines p
-  join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-  join millrace.runs o
-    on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-$$;
-
--- Finds attempts whose columns contradict their state.
-create or replace function millrace.attempt_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
-    a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  left join millrace.claims c on c.token = a.token
-  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-    or (a.state = 'started'
-      and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-    or (a.state = 'waiting'
-      and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-    or (a.state not in ('queued', 'started') and a.queue_at is not null)
-    or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-  union all
-  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where a.late_at is not null
-    and a.state not in ('queued', 'started', 'waiting')
-  union all
-  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
-    'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-  where a.state = 'waiting'
-    and not exists (
-      select
-      from public.millrace_decisions d
-      where d.attempt_id = a.id
-        and d.closed_at is null)
-  union all
-  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-  where a.state in ('queued', 'started')
-  union all
-  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where a.superseded
-    and a.state in ('queued', 'started', 'waiting')
-  union all
-  select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
-    'stage ' || a.stage_id
-  from millrace.attempts a
-  where (a.state = 'completed') <> (a.output is not null)
-$$;
-
--- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
--- that of a job whose deadline had passed, or whose worker was lost.
-create or replace function millrace.job_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select
-    'a job is heard to run while its attempt waits, and overtaken by one that completes it',
-    a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-    or (a.overtaken_job_id is not null
-      and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-    or (a.overtaken_job_id is not null and not exists (
-      select
-      from millrace.attempts e
-      where e.run_id = a.run_id
-        and e.stage_id = a.stage_id
-        and e.number < a.number
-        and e.state = 'failed'
-        and e.error ->> 'code' in ('deadline', 'lost_lease')
-        and coalesce(e.job_id = a.job_id, true)
-        and (a.superseded or not e.superseded)))
-$$;
-
--- Finds stages that are done twice, begun too early, or not begun though their needs are done.
--- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-create or replace function millrace.stage_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
-    format('%s attempts of stage %s', count(*), s.name)
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
-    and not a.superseded
-  group by a.run_id, a.stage_id, s.name
-  having count(*) > 1
-  union all
-  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting')
-    and exists (
-      select
-      from unnest(vs.needs) n
-      where not exists (
-        select
-        from millrace.done_attempts d
-        where d.run_id = a.run_id
-          and d.stage_id = n))
-  union all
-  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'completed'
-    and not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = vs.stage_id)
-  union all
-  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'running'
-    and not exists (
-      select
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = vs.stage_id
-        and not a.superseded)
-    and not exists (
-      select
-      from (
-        select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
-        union all
-        select n from unnest(vs.needs) n) n(id)
-      where not exists (
-        select
-        from millrace.done_attempts d
-        where d.run_id = r.id
-          and d.stage_id = n.id))
-$$;
-
 -- Proves what must always hold.
 create or replace function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.sum_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.summed_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
+$$;
+
+-- The invariants, in slices
+--
+-- The sweep checks so many runs each time, round and round, and begins a round an hour after it
+-- ended one. What belongs to no run (metadata that is left over, the histories of status columns,
+-- the sums of those with many children) only check_invariants() looks at.
+
+-- Says where a slice of so many runs ends; the last one has no end, and so has what lost its run.
+create or replace function millrace.slice_end(p_after bigint, p_limit int) returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+  select coalesce((
+    select r.id
+    from millrace.runs r
+    where r.id > p_after
+    order by r.id
+    offset greatest(p_limit, 1) - 1
+    limit 1), 9223372036854775807)
+$$;
+
+-- Checks the runs between two ids in one statement.
+create or replace function millrace.check_between(p_after bigint, p_until bigint)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.run_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.attempt_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.job_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.stage_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.limit_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.metadata_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.fan_out_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.sum_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+    and f.children <= 1000
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.ending_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
+$$;
+
+-- Checks the next so many runs after one.
+create or replace function millrace.check_slice(p_after bigint, p_limit int)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return query
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.check_between(p_after, millrace.slice_end(p_after, p_limit)) f;
+end
+$$;
+
+-- Checks the next slice, for the sweep, and reports what it found. Returns how many faults; null
+-- where it is not time for another round, or somebody else is at it.
+create or replace function millrace.go_on_checking(p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_progress millrace.check_progress;
+  v_until bigint;
+  v_found record;
+begin
+  select c.* into v_progress from millrace.check_progress c for update skip locked;
+  if not found
+      or (v_progress.after = 0 and v_progress.ended_at > v_now - interval '1 hour') then
+    return null;
+  end if;
+  v_until := millrace.slice_end(v_progress.after, p_limit);
+  select count(*)::int as faults,
+    coalesce(array_agg(distinct f.run_id) filter (where f.run_id is not null), '{}') as run_ids,
+    min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
+  into v_found
+  from millrace.check_slice(v_progress.after, p_limit) f;
+  if v_found.faults > 0 then
+    perform millrace.report('error', 'invariant_violated',
+      format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
+      jsonb_build_object('runs', v_found.run_ids[:20]));
+  end if;
+  update millrace.check_progress c
+  set after = case when v_until = 9223372036854775807 then 0 else v_until end,
+    began_at = case when c.after = 0 then v_now else c.began_at end,
+    ended_at = case when v_until = 9223372036854775807 then v_now else c.ended_at end,
+    -- Those of the round before go when the present one has passed them.
+    faulty = (array(
+      select distinct i
+      from unnest(c.faulty || v_found.run_ids) i
+      where i <= c.after
+        or i > v_until
+        or i = any (v_found.run_ids)
+      order by i))[:20],
+    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults;
+  return nullif(v_found.faults, 0);
+end
+$$;
+
+-- Looks for violated invariants: in the newest runs, in those where the sweep has found something,
+-- or everywhere.
+create or replace function millrace.invariant_findings(p_deep boolean)
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_progress millrace.check_progress := (select c from millrace.check_progress c);
+  v_newest bigint := coalesce((
+    select r.id
+    from millrace.runs r
+    order by r.id desc
+    offset 100
+    limit 1), 0);
+begin
+  return query
+    select 'no invariant is violated', count(*) = 0, coalesce(
+      string_agg(distinct f.rule, '; '),
+      'none' || case
+        when p_deep then ''
+        when v_progress.ended_at is null then '; the sweep has yet to look at all runs'
+        else format('; the sweep has looked at all runs, last at %s',
+          to_char(v_progress.ended_at, 'YYYY-MM-DD HH24:MI:SS')) end)
+    from (
+      select f.rule
+      from millrace.check_slice(v_newest, 101) f
+      where not p_deep
+      union all
+      select f.rule
+      from unnest(v_progress.faulty) i
+      cross join lateral millrace.check_slice(i - 1, 1) f
+      where not p_deep
+        and i <= v_newest
+      union all
+      select f.rule
+      from millrace.check_invariants() f
+      where p_deep) f;
+end
 $$;
 
 -- Claiming
@@ -4014,6 +4138,9 @@ begin
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
   perform millrace.save_alerts(v_definition);
+  perform millrace.save_run_sla(v_pipeline_id, v_definition);
+  perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
@@ -4126,6 +4253,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -4233,6 +4361,42 @@ as $$
     "additionalProperties":false,
     "wanted":"an object with a kind"
    }
+  },
+  "sla":{
+   "type":"object",
+   "properties":{
+    "median_seconds":{"type":"number","minimum":1,"maximum":31536000},
+    "p95_seconds":{"type":"number","minimum":1,"maximum":31536000}
+   },
+   "additionalProperties":false,
+   "wanted":"an object of median_seconds or p95_seconds or both",
+   "remedy":"Write {\"p95_seconds\": 7200}, or leave it out.",
+   "minProperties":1,
+   "maxProperties":2
+  },
+  "retention":{
+   "type":"object",
+   "properties":{
+    "days":{"type":"integer","minimum":1,"maximum":9999},
+    "tables":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"object",
+      "properties":{
+       "name":{"$ref":"#/$defs/table"},
+       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
+       "days":{"type":"integer","minimum":1,"maximum":9999}
+      },
+      "required":["name","column","days"],
+      "additionalProperties":false,
+      "wanted":"an object of name, column and days"
+     }
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object of days, tables or both",
+   "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
@@ -4971,8 +5135,8 @@ begin
 end
 $$;
 
--- Joins all findings.
-create or replace function millrace.doctor()
+-- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
+create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -4983,12 +5147,12 @@ begin
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
-  return query
-    select 'no invariant is violated', count(*) = 0,
-      coalesce(string_agg(distinct i.rule, '; '), 'none')
-    from millrace.check_invariants() i;
+  return query select f.what, f.ok, f.detail from millrace.label_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
   return query
     select 'no errors in the last hour', count(*) = 0,
       coalesce(string_agg(distinct l.message, '; '), 'none')
@@ -5569,7 +5733,7 @@ begin
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.
-  perform millrace.end_runs(v_failed.dead, 'failed');
+  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
@@ -5577,9 +5741,11 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
-returns void
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create or replace function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -5588,7 +5754,14 @@ declare
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = v_now
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
     where r.id = any (p_run_ids)
     returning r.fan_out_id, r.pipeline_id
   ), pulse as (
@@ -5912,7 +6085,7 @@ end
 $$;
 
 -- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
--- null when nothing does.
+-- null when nothing does. Of many that wait it looks at the 10,000 whose deadlines come first.
 create or replace function millrace.faulty_jobs() returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -5926,11 +6099,15 @@ begin
       select count(*) as jobs, s.name as stage, p.name as pipeline,
         min(a.error ->> 'detail') as message,
         min((a.error ->> 'since')::timestamptz) as since
-      from millrace.attempts a
+      from (
+        select w.stage_id, w.state, w.error
+        from millrace.attempts w
+        where w.deadline_at is not null
+        order by w.deadline_at
+        limit 10000) a
       join millrace.stages s on s.id = a.stage_id
       join millrace.pipelines p on p.id = s.pipeline_id
-      where a.deadline_at is not null
-        and a.state = 'waiting'
+      where a.state = 'waiting'
         and a.error is not null
       group by p.name, s.id, s.name, a.error ->> 'code'
       order by min((a.error ->> 'since')::timestamptz)
@@ -6181,29 +6358,6 @@ begin
   where m.id in (select d.metadata_id from dropped d)
     and not exists (select from millrace.runs r where r.metadata_id = m.id);
 end
-$$;
-
--- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
-create or replace function millrace.metadata_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
-  from millrace.runs r
-  where r.metadata_id is not null
-    and not exists (
-      select
-      from millrace.run_metadata m
-      where m.id = r.metadata_id)
-  union all
-  select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
-  from millrace.run_metadata m
-  where not exists (select from millrace.runs r where r.metadata_id = m.id)
-    and not exists (
-      select
-      from millrace.dropped_metadata d
-      where d.metadata_id = m.id)
 $$;
 
 -- New runs, and the stages that begin with them
@@ -6928,14 +7082,25 @@ $$;
 
 -- Pruning
 --
--- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
--- call can do.
+-- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
+-- short transaction: two seconds, or half a second while workers are at work. A round goes through
+-- the runs of each pipeline by their ends, then through the tables that pipelines declare
+-- (retention.sql), and comes back to nothing that it had to pass over.
 
--- Locks and returns the next so many runs, by id, that ended before this time and that nobody
--- needs: a parent that still waits counts its children, and one that is over may have late ones.
-create or replace function millrace.lock_prunable(
-  p_before timestamptz, p_after bigint, p_limit int
-) returns bigint[]
+-- Reads how many days the runs of a pipeline are kept.
+create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    (p_pipeline.retention ->> 'days')::int, millrace.setting('retention_days')::int);
+end
+$$;
+
+-- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
+-- children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -6943,9 +7108,8 @@ begin
   return array(
     select r.id
     from millrace.runs r
-    where r.id > coalesce(p_after, 0)
+    where r.id = any (p_run_ids)
       and r.status <> 'running'
-      and r.finished_at < p_before
       and not exists (
         select
         from millrace.fan_outs f
@@ -6957,7 +7121,6 @@ begin
         join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
         where f.run_id = r.id)
     order by r.id
-    limit p_limit
     for update of r skip locked);
 end
 $$;
@@ -6993,7 +7156,103 @@ begin
 end
 $$;
 
--- Deletes what is older than retention_days.
+-- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
+-- done. Returns how many it deleted.
+create or replace function millrace.prune_pipeline(
+  p_pipeline millrace.pipelines, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.retention_days(p_pipeline));
+  v_progress millrace.prune_progress;
+  v_batch bigint[];
+  v_done int := 0;
+begin
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  loop
+    v_batch := array(
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline.id
+        and r.finished_at is not null
+        and (r.finished_at, r.id) > (v_progress.seen_at, v_progress.seen_id)
+        and r.finished_at < v_before
+      order by r.finished_at, r.id
+      limit 1000);
+    exit when cardinality(v_batch) = 0;
+    select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
+    from millrace.runs r
+    where r.id = v_batch[cardinality(v_batch)];
+    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
+    exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
+    ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  return v_done;
+end
+$$;
+
+-- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
+-- decisions without their attempts, and the engine's own rows of pg_cron's history.
+create or replace function millrace.begin_pruning() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+begin
+  if exists (select from millrace.prune_progress g where g.ended_at is null) then
+    return;
+  end if;
+  delete from millrace.prune_progress g
+  where not exists (
+    select
+    from millrace.retained_tables t
+    where t.pipeline_id = g.pipeline_id
+      and t.table_name = g.table_name);
+  insert into millrace.prune_progress (pipeline_id, table_name, began_at)
+  select t.pipeline_id, t.table_name, millrace.now()
+  from millrace.retained_tables t
+  on conflict on constraint prune_progress_pkey do update
+  set seen_at = default, seen_id = default, seen_row = default, removed = default,
+    began_at = excluded.began_at, ended_at = null;
+  perform millrace.prune_decisions();
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+end
+$$;
+
+-- Has pg_cron call prune() again while a round is under way.
+create or replace function millrace.schedule_pruning(p_more boolean) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scheduled boolean := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+
+-- Deletes what is older than the days that it is kept.
 create or replace function millrace.prune() returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -7002,36 +7261,45 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_until timestamptz;
   v_before timestamptz :=
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
+  v_target record;
   v_runs int := 0;
+  v_rows int := 0;
   v_more boolean;
-  v_scheduled boolean;
 begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
+  -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
+  if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
+    return '{"runs": 0, "rows": 0, "more": true}';
   end if;
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
+  perform millrace.begin_pruning();
+  -- Where workers are at work there is something to yield to.
+  v_until := millrace.now() + case when exists (
+      select
+      from millrace.workers w
+      where w.left_at is null
+        and w.heartbeat_at > millrace.alive_since())
+    then interval '500 milliseconds' else interval '2 seconds' end;
+  for v_target in
+    select p as pipeline, g.table_name
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+    order by g.table_name = '', g.pipeline_id, g.table_name
+  loop
+    if v_target.table_name = '' then
+      v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
+    else
+      v_rows := v_rows
+        + millrace.prune_table(v_target.pipeline, v_target.table_name, v_until);
+    end if;
+    exit when millrace.now() >= v_until;
+  end loop;
+  v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
+    or millrace.prune_alerts(v_before) = 10000;
+  perform millrace.schedule_pruning(v_more);
+  return jsonb_build_object('runs', v_runs, 'rows', v_rows, 'more', v_more);
 end
 $$;
 
@@ -7312,6 +7580,15 @@ begin
 end
 $$;
 
+-- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
+create or replace function millrace.capped(p_count bigint, p_cap int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select to_char(least(p_count, p_cap), 'FM999,999,999,999')
+    || case when p_count >= p_cap then '+' else '' end
+$$;
+
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
 create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
 returns void
@@ -7356,6 +7633,35 @@ begin
 end
 $$;
 
+-- Finds the runs that a replay takes, so many at most, by the index of failed runs.
+create or replace function millrace.runs_to_replay(
+  p_pipeline text, p_condition jsonb, p_limit int
+) returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = v_pipeline_id
+      and s.name = coalesce(p_condition ->> 'stage', s.name));
+begin
+  return array(
+    select f.run_id
+    from millrace.failed_runs f
+    where f.pipeline_id = v_pipeline_id
+      and f.stage_id = any (v_stages)
+      and f.error_code = coalesce(left(p_condition ->> 'error_code', 200), f.error_code)
+      and f.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and f.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and f.can_retry
+    order by f.run_id
+    limit p_limit);
+end
+$$;
+
 -- Retries dead letters in bulk by a person's call.
 create or replace function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
@@ -7367,25 +7673,19 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_cap constant int := 10000;
+  v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
   v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id
-    from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id
-    limit (p_condition ->> 'limit')::int);
   if p_dry_run then
+    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
-      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
+      || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
+  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
   v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
@@ -7509,7 +7809,7 @@ begin
           and millrace.is_last_word(a))
     order by r.id);
   update millrace.runs r
-  set status = 'running', finished_at = null
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
   where r.id = any (v_retried);
   insert into millrace.child_tallies (fan_out_id, recount)
   select distinct r.fan_out_id, true
@@ -7620,13 +7920,15 @@ $$;
 
 -- What the entity tables and the runs say of each other
 
--- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
--- It is stable, so all of it is read in the caller's snapshot.
+-- Finds rows that show work which no run does, and live runs without a row, by the runs between two
+-- ids. It is stable, so all of it is read in the caller's snapshot.
 --
 -- A row that never had a run was not written by the engine: a restored dump, or an insert under
 -- triggers that were switched off. A table that was dropped, or a key that was renamed, is
 -- doctor()'s to name.
-create or replace function millrace.row_faults()
+create or replace function millrace.row_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -7654,23 +7956,31 @@ begin
       from millrace.runs r
       where r.pipeline_id = $1
         and r.status = 'running'
+        and r.id > $2
+        and r.id <= $3
         and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id;
+    using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
     return query execute format($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
-      from %1$s e
-      cross join lateral (
-        select r.id, r.status
-        from millrace.runs r
-        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
-        order by r.status = 'running' desc, r.id desc
-        limit 1) l
-      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
-    using millrace.ways_of(v_pipeline.id);
+      from millrace.runs l
+      join %1$s e on e.%2$I = case
+        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      where l.pipeline_id = any ($1)
+        and l.status <> 'running'
+        and l.id > $2
+        and l.id <= $3
+        and ('queued' in (%3$s) or 'started' in (%3$s))
+        and not exists (
+          select
+          from millrace.runs o
+          where o.entity_id = l.entity_id
+            and o.pipeline_id = any ($1)
+            and (o.id > l.id or o.status = 'running'))$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
+    using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
 end
 $$;
@@ -8464,6 +8774,26 @@ exception
 end
 $$;
 
+-- Checks the invariants of the next runs; a fault of the check itself ends no other part.
+create or replace function millrace.sweep_checks() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  return jsonb_strip_nulls(jsonb_build_object('faults', millrace.go_on_checking(500)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of the invariants failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
 -- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
 -- workers that are gone, metadata without runs, and all but about the newest hundred posts.
 create or replace function millrace.forget_leftovers() returns void
@@ -8532,7 +8862,8 @@ begin
   v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
   perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
-  v_done := v_done || millrace.start_due() || millrace.sweep_operators();
+  v_done := v_done || millrace.start_due();
+  v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -10657,7 +10988,7 @@ begin
       coalesce(string_agg(f.detail, '; ' order by f.detail), coalesce((
         select string_agg(c.name, ', ' order by c.name)
         from millrace.alert_channels c
-        where c.enabled), 'no channel: nobody is told; see docs/alerts.md'))
+        where c.enabled), 'no channel: nobody is told; see docs/alerting.md'))
     from (
       select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
         'then select millrace.resend(%L)', c.name, count(*),
@@ -11166,7 +11497,7 @@ declare
 begin
   if v_fault is not null then
     raise exception 'rule %: %', new.name, v_fault
-      using errcode = 'MR002', hint = 'See docs/alerts.md. The rules stay as they were.';
+      using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
   elsif new.pipeline is null and new.stage is not null and new.stage <> '*' then
     raise exception 'rule %: stage is %, but no pipeline is named', new.name, new.stage
       using errcode = 'MR002', hint = 'Name the pipeline that has the stage, or use ''*''.';
@@ -11546,7 +11877,9 @@ declare
     select l.id
     from millrace.alerts l
     where l.stage_id = p_stage_id
-      and l.resolved_at is null));
+      and l.resolved_at is null
+    order by l.id
+    limit 1000));
 begin
   return (
     select count(*)
@@ -11560,6 +11893,37 @@ begin
       from millrace.alerts l
       where l.id = any (v_alerts)
     ) o);
+end
+$$;
+
+-- Counts them stage by stage, of all alerts that are open the first 10,000. It looks whether the
+-- first 1,000 still hold, and takes the sweep's word for the others.
+create or replace function millrace.late_counts() returns table (stage_id int, late bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_open bigint[] := array(
+    select l.id
+    from millrace.alerts l
+    where l.resolved_at is null
+    order by l.id
+    limit 10000);
+  v_late bigint[] := millrace.still_late(v_open[:1000]) || v_open[1001:];
+begin
+  return query
+    select o.stage_id, count(*)
+    from (
+      select l.stage_id, l.run_id
+      from millrace.alerts l
+      where l.id = any (v_late)
+      union
+      (select a.stage_id, a.run_id
+       from millrace.attempts a
+       where a.late_at <= v_now
+       limit 10000)) o
+    group by o.stage_id;
 end
 $$;
 
@@ -12623,27 +12987,8 @@ begin
 end
 $$;
 
--- Says what a run of a stage costs on average, for each stage of a pipeline of which some attempt
--- has told its cost, among the newest.
-create or replace function millrace.average_costs(p_pipeline_id int)
-returns table (stage_id int, cost_usd numeric)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select a.stage_id, avg((a.usage ->> 'cost_usd')::numeric)
-  from (
-    select o.stage_id, o.usage
-    from millrace.attempts o
-    order by o.id desc
-    limit 10000) a
-  join millrace.stages s on s.id = a.stage_id
-  where s.pipeline_id = p_pipeline_id
-    and jsonb_typeof(a.usage -> 'cost_usd') = 'number'
-  group by a.stage_id
-$$;
-
 -- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
--- and all that come after them. Null where no stage has told what it costs.
+-- and all that come after them, at what each has cost on average. Null where none has told that.
 create or replace function millrace.estimate_cost(
   p_pipeline_id int,
   p_do jsonb,
@@ -12675,7 +13020,13 @@ as $$
   select round(sum(b.runs * c.cost_usd), 6)
   from begun b
   join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
-  join millrace.average_costs(p_pipeline_id) c
+  join (
+    select t.stage_id, t.cost_usd / t.completed as cost_usd
+    from millrace.totals t
+    where t.pipeline_id = p_pipeline_id
+      and t.stage_id <> 0
+      and t.completed > 0
+      and t.cost_usd > 0) c
     on c.stage_id = any (vs.dependents)
     or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
 $$;
@@ -13871,40 +14222,6 @@ begin
     values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
   end if;
 end
-$$;
-
--- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
-create or replace function millrace.limit_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency group is known to its stage',
-    a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null
-    and a.state = 'queued'
-    and a.concurrency_group is not null
-    and not exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency group''s key has something in flight, or was freed',
-    null, null, g.concurrency_group
-  from millrace.concurrency_groups g
-  join millrace.stages s on s.id = g.stage_id and s.has_groups
-  where g.due_at = 'infinity'
-    and not exists (
-      select from millrace.in_flight f
-      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = g.stage_id
-        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
 $$;
 
 -- Collecting children: sums, thresholds and joins
@@ -15740,8 +16057,13 @@ begin
       'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
   end if;
   if p_asked ? 'label' then
-    raise exception 'pipeline % declares no label, so that no row is found by one', v_pipeline.name
-      using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+    if v_pipeline.label_column is null then
+      raise exception 'pipeline % declares no label, so no row is found by one', v_pipeline.name
+        using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+    end if;
+    v_filter := v_filter || jsonb_build_object('entities', array(
+      select l.entity_id
+      from millrace.rows_labelled(v_pipeline, p_asked ->> 'label', 1000) l));
   elsif v_filter -> 'entities' = '[null]' then
     v_filter := v_filter - 'entities';
   end if;
@@ -15766,7 +16088,10 @@ as $$
     'r.trace_id = ' || quote_literal(p_filter ->> 'trace'),
     'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
     'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
-    case when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+    case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+      'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+      'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
+    when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
       select
       from millrace.attempts a
       left join millrace.attempts o on o.id = a.parent_id
@@ -15786,9 +16111,13 @@ as $$
 $$;
 
 -- Says from where a filter's runs are best read: by which condition over a row r of runs, other
--- than its ids. Null: by their ids alone. What runs or has failed is read by its own index as long
--- as it is no more than a call looks at.
-create or replace function millrace.filter_source(p_filter jsonb, p_most int) returns text
+-- than its ids. Null: by their ids alone. What runs or has failed is read by its own index, as long
+-- as there is no more of it behind the cursor than a call looks at.
+create or replace function millrace.filter_source(
+  p_filter jsonb,
+  p_behind text,
+  p_most int)
+returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -15804,14 +16133,19 @@ begin
   elsif p_filter ? 'entities' then
     return v_pipelines || format(' and r.entity_id = any (%L)', array(
       select i from jsonb_array_elements_text(p_filter -> 'entities') i));
+  elsif p_filter ? 'trace' then
+    return format('r.trace_id = %L', p_filter ->> 'trace');
   elsif p_filter ? 'parent' then
     return format('r.fan_out_id = any (%L)', array(
       select f.id from millrace.fan_outs f where f.run_id = (p_filter ->> 'parent')::bigint));
   elsif p_filter ->> 'status' in ('running', 'failed') then
-    v_source := format('r.status = %L and %s', p_filter ->> 'status', v_pipelines);
+    v_source := concat_ws(' and ', format('r.status = %L', p_filter ->> 'status'), v_pipelines,
+      case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+        'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200))) end);
     execute format(
       'select count(*) from (select from millrace.runs r where %s limit %s) r',
-      v_source, p_most + 1)
+      concat_ws(' and ', v_source, p_behind), p_most + 1)
     into v_found;
     return case when v_found <= p_most then v_source end;
   end if;
@@ -15832,21 +16166,19 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_most constant int := case when p_filter ?| array['stage_id', 'error_code'] then 4000
+  -- Of a run that has not failed its attempts say where it is.
+  c_most constant int := case
+    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
     else 20000 end;
-  v_source text := millrace.filter_source(p_filter, c_most);
+  v_order text := case when p_up then 'asc' else 'desc' end;
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
   v_looked text := format(
     'select r.* from millrace.runs r where %s order by r.id %s limit %s',
-    concat_ws(' and ', v_source, case
-      when p_after is null then null
-      when p_up then format('r.id > %L', p_after)
-      else format('r.id < %L', p_after)
-    end, case when concat(v_source, p_after) = '' then 'true' end),
-    case when p_up then 'asc' else 'desc' end, c_most);
+    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
+    v_order, c_most);
 begin
   execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
-    v_looked, millrace.filter_conditions(p_filter),
-    case when p_up then 'asc' else 'desc' end, p_limit)
+    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
   into run_ids;
   if cardinality(run_ids) = p_limit then
     next := run_ids[p_limit];
@@ -15929,10 +16261,16 @@ begin
       select coalesce(jsonb_agg(jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
         'paused', millrace.shown_pause(p.enabled, p.switched_line),
-        'open_alerts', millrace.capped_count(format(
-          'millrace.all_alerts l where l.resolved_at is null and l.pipeline = %L', p.name), 1000)
-        ) order by p.name), '[]')
+        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
       from millrace.pipelines p
+      left join (
+        select o.pipeline, count(*) as n
+        from (
+          select a.pipeline
+          from millrace.all_alerts a
+          where a.resolved_at is null
+          limit 10000) o
+        group by o.pipeline) l on l.pipeline = p.name
       where p.name = any (v_pipelines)),
     'stages', millrace.shown_stages(v_pipelines),
     'bulks', (
@@ -15941,23 +16279,6 @@ begin
       join millrace.pipelines p on p.id = b.pipeline_id
       where b.state = 'running'
         and p.name = any (v_pipelines)));
-end
-$$;
-
--- Counts rows up to a number, beyond which it says that there are more: 1000, or 1000+.
-create or replace function millrace.capped_count(p_rows text, p_most int) returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_count int;
-begin
-  execute format('select count(*) from (select from %s limit %s) o', p_rows, p_most + 1)
-  into v_count;
-  return case
-    when v_count > p_most then trim(to_char(p_most, '999,999,999')) || '+'
-    else v_count::text
-  end;
 end
 $$;
 
@@ -16008,7 +16329,6 @@ declare
   v_pipeline millrace.pipelines;
   v_to timestamptz;
   v_from timestamptz;
-  v_step interval;
 begin
   perform millrace.check_asked(p_query, jsonb_build_object(
     'pipeline', millrace.filter_fields() -> 'pipeline',
@@ -16022,39 +16342,12 @@ begin
   end if;
   v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
   v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
-  v_step := make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60));
-  if v_from >= v_to or v_to - v_from > v_step * 2000 then
-    raise exception 'from % to % is not 1 to 2000 steps of %', v_from, v_to, v_step
-      using errcode = 'MR002', hint = 'Ask for less at once, or for longer steps.';
-  end if;
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
-    'points', millrace.shown_series(v_pipeline.name, p_query ->> 'stage', v_from, v_to, v_step));
-end
-$$;
-
--- Lists the points of a series, each as millrace.series() has it.
-create or replace function millrace.shown_series(
-  p_pipeline text,
-  p_stage text,
-  p_from timestamptz,
-  p_to timestamptz,
-  p_step interval)
-returns jsonb
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_points jsonb := '[]';
-begin
-  if to_regprocedure('millrace.series(text,text,timestamptz,timestamptz,interval)') is not null
-  then
-    execute 'select coalesce(jsonb_agg(to_jsonb(s)), ''[]'') '
-      'from millrace.series($1, $2, $3, $4, $5) s'
-    into v_points
-    using p_pipeline, p_stage, p_from, p_to, p_step;
-  end if;
-  return v_points;
+    'points', (
+      select coalesce(jsonb_agg(to_jsonb(s) order by s.at), '[]')
+      from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
+        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s));
 end
 $$;
 
@@ -16076,14 +16369,10 @@ begin
       select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
   end if;
   return jsonb_build_object('groups', (
-    select coalesce(jsonb_agg(to_jsonb(g) order by g.pipeline, g.stage, g.error_code), '[]')
-    from (
-      select d.pipeline, d.stage, millrace.cut_text(d.error_code, 500) as error_code,
-        case when count(*) > 10000 then '10,000+' else count(*)::text end as runs,
-        min(d.failed_at) as oldest, max(d.failed_at) as newest
-      from millrace.dead_letters d
-      where d.pipeline = any (v_pipelines)
-      group by d.pipeline, d.stage, d.error_code) g));
+    select coalesce(jsonb_agg(to_jsonb(c) || jsonb_build_object(
+      'runs', millrace.capped(c.runs, 10000)) order by c.pipeline, c.stage, c.error_code), '[]')
+    from millrace.dead_letter_counts c
+    where c.pipeline = any (v_pipelines)));
 end
 $$;
 
@@ -16195,35 +16484,32 @@ begin
 end
 $$;
 
--- Finds runs by what somebody may know of them: the number of the run or of an attempt, the key of
--- the row, the trace, the label.
+-- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
 create or replace function millrace.search_runs(
   p_caller millrace.caller,
-  p_asked jsonb)
+  p_text text,
+  p_pipelines text[])
 returns bigint[]
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_text text := btrim(p_asked ->> 'text');
-  v_of jsonb := p_asked - 'text';
-  v_found bigint[];
 begin
-  v_found := (millrace.find_runs(millrace.read_filter(
-    p_caller, v_of || jsonb_build_object('entity', v_text)), null, 50)).run_ids;
-  if v_text ~ '^[1-9][0-9]{0,14}$' then
-    v_found := v_found
-      || (millrace.find_runs(millrace.read_filter(
-        p_caller, v_of || jsonb_build_object('runs', array[v_text::bigint])), null, 1)).run_ids
-      || (millrace.find_runs(millrace.read_filter(
-        p_caller, v_of || jsonb_build_object('runs', array(
-          select a.run_id from millrace.attempts a where a.id = v_text::bigint))),
-        null, 1)).run_ids;
-  elsif v_text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
-    v_found := v_found || (millrace.find_runs(millrace.read_filter(
-      p_caller, v_of || jsonb_build_object('trace', v_text)), null, 1)).run_ids;
-  end if;
-  return array(select distinct i from unnest(v_found) i order by i desc);
+  return array(
+    select distinct r.id
+    from (
+      select f.run_id
+      from unnest(coalesce(p_pipelines, array[null])) n
+      cross join lateral millrace.runs_found(p_text, n, 50) f
+      union all
+      select a.run_id
+      from millrace.attempts a
+      where a.id = case when p_text ~ '^[0-9]{1,18}$' then p_text::bigint end) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where millrace.sees(p_caller, p.name)
+      and p.name = any (coalesce(p_pipelines, array[p.name]))
+    order by r.id desc
+    limit 50);
 end
 $$;
 
@@ -16244,7 +16530,12 @@ begin
       using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
   end if;
   return jsonb_build_object(
-    'runs', millrace.shown_runs(millrace.search_runs(v_caller, p_query)));
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, btrim(p_query ->> 'text'),
+      case
+        when p_query ? 'pipeline' then
+          array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name]
+        else v_caller.pipelines
+      end)));
 end
 $$;
 
@@ -16325,6 +16616,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
     'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
+    'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
     'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
     'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
     'item', millrace.cut_text(r.item_key),
@@ -17078,37 +17370,6 @@ begin
 end
 $$;
 
--- Finds runs that say of their ending what cannot be.
-create or replace function millrace.ending_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run that ended under a name is completed', r.id, null::bigint,
-    format('%s, but it is %s', r.ended_as, r.status)
-  from millrace.runs r
-  where r.ended_as is not null
-    and r.status <> 'completed'
-  union all
-  select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  where a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'ended'
-    and a.error ->> 'ended' is distinct from r.ended_as
-  union all
-  select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
-  from millrace.runs r
-  where r.given is not null
-    and exists (
-      select
-      from millrace.runs o
-      where o.pipeline_id = r.pipeline_id
-        and o.entity_id = r.entity_id
-        and o.id < r.id)
-$$;
-
 -- Fan-in: what the children's ends come to for the stage that waits for them
 
 -- Builds the error of a stage whose children failed, with the first of them.
@@ -17268,142 +17529,6 @@ begin
 end
 $$;
 
--- What fan-outs, their attempts and their children say of each other
-
--- Finds fan-outs that nobody will finish, and sums that are not what the children came to, for
--- check_invariants(). Where the worker that spawns was lost, its successor takes the fan-out over.
-create or replace function millrace.fan_out_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select
-    'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
-    coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id),
-    coalesce('fan-out ' || f.id, 'none')
-  from (
-    select a.*
-    from millrace.attempts a
-    where a.state = 'waiting'
-      and a.service = 'children') a
-  full join (
-    select f.* from millrace.fan_outs f where f.state = 'open'
-  ) f on f.attempt_id = a.id
-  where f.id is null
-    or (a.id is not null and f.total is null)
-    or (a.id is null and not exists (
-      select
-      from millrace.attempts s
-      where s.run_id = f.run_id
-        and s.stage_id = f.stage_id
-        and s.state in ('queued', 'started')
-        and not s.superseded))
-  union all
-  select 'the sums of a fan-out and its tallies are what its children came to',
-    f.run_id, f.attempt_id,
-    format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
-      f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
-  from millrace.fan_outs f
-  cross join lateral (
-    select count(*) filter (where r.status = 'completed') as completed,
-      count(*) filter (where r.status = 'failed') as failed
-    from millrace.runs r
-    where r.fan_out_id = f.id) c
-  cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
-      coalesce(bool_or(t.recount), false) as recount
-    from millrace.child_tallies t
-    where t.fan_out_id = f.id) t
-  where f.state = 'open'
-    and not t.recount
-    and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
-$$;
-
--- Finds stages whose figures are no recount of their attempts.
-create or replace function millrace.figure_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  with figure as (
-    select t.stage_id,
-      sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
-      sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
-      sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
-      sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
-      sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
-    from millrace.told_figures t
-    where t.stage_id <> 0
-    group by t.stage_id
-  ), recount as (
-    select a.stage_id, count(*) as finished,
-      count(*) filter (where a.state = 'completed') as completed,
-      count(*) filter (where a.state = 'failed') as failed,
-      count(*) filter (where a.state = 'skipped') as skipped,
-      count(*) filter (where a.state = 'cancelled') as cancelled
-    from millrace.attempts a
-    where a.state in ('completed', 'failed', 'skipped', 'cancelled')
-    group by a.stage_id
-  )
-  select 'every attempt that is over is counted once', null::bigint, null::bigint,
-    format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
-      coalesce(r.finished, 0), coalesce(f.finished, 0))
-  from figure f
-  full join recount r on r.stage_id = f.stage_id
-  where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
-    or r.completed > coalesce(f.completed, 0)
-    or r.failed > coalesce(f.failed, 0)
-    or r.skipped > coalesce(f.skipped, 0)
-    or r.cancelled > coalesce(f.cancelled, 0)
-$$;
-
--- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
--- again has several ends, so there may be more ends than runs; the oldest hour may have lost
--- minutes to the sweep.
-create or replace function millrace.summed_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'every run that is over is counted', null::bigint, null::bigint,
-    format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
-  from (
-    select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
-      as outcome, count(*) as n
-    from millrace.runs o
-    where o.status <> 'running'
-    group by 1, 2) r
-  where r.n > (
-    select coalesce(sum(t.n), 0)
-    from millrace.told_figures t
-    where t.pipeline_id = r.pipeline_id
-      and t.stage_id = 0
-      and t.outcome = r.outcome)
-  union all
-  select 'an hour is the sum of its minutes', null, null,
-    format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
-  from (
-    select k.pipeline_id, k.stage_id, min(k.minute) as minute
-    from millrace.minutes k
-    group by k.pipeline_id, k.stage_id) o
-  join millrace.hours h
-    on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
-  cross join lateral (
-    select coalesce(sum(m.completed + m.ended), 0) as completed,
-      coalesce(sum(m.failed + m.retried), 0) as failed,
-      coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
-      coalesce(sum(m.cost_usd), 0) as cost_usd
-    from millrace.minutes m
-    where m.pipeline_id = h.pipeline_id
-      and m.stage_id = h.stage_id
-      and m.minute >= h.hour
-      and m.minute < h.hour + interval '1 hour') s
-  where h.completed + h.ended <> s.completed
-    or h.failed + h.retried <> s.failed
-    or h.skipped + h.cancelled <> s.passed_over
-    or h.cost_usd <> s.cost_usd
-$$;
-
 -- Figures: how many, how long, how dear
 --
 -- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
@@ -17554,7 +17679,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_of record := millrace.figures_of(p_pipeline, p_stage);
-  v_to timestamptz := coalesce(p_to, millrace.now());
+  -- To the end of the present minute, so that what has just happened is in it.
+  v_to timestamptz := coalesce(p_to,
+    date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
 begin
   if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
@@ -17842,8 +17969,8 @@ begin
 end
 $$;
 
--- Adds figures up and deletes old ones; of many pulses it leaves what takes too long to the next
--- sweep.
+-- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
+-- takes too long to the next sweep.
 -- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
 create or replace function millrace.sweep_figures() returns int
 language plpgsql
@@ -17861,6 +17988,7 @@ begin
     exit when v_taken < 5000 or millrace.now() > v_until;
   end loop;
   perform millrace.prune_figures();
+  perform millrace.follow_ages(5000);
   return v_pulses;
 exception
   when query_canceled or assert_failure or others then
@@ -19722,6 +19850,121 @@ begin
 end
 $$;
 
+-- Labels: the column of an entity by which people know a row, such as a URL or a title
+--
+-- The search looks for it over the user's own index, and only so far as that leads: one of trigrams
+-- finds what a label contains, one of patterns (text_pattern_ops) how it begins, any other the
+-- whole of it.
+
+-- Raises MR001 unless the column that an entity is known by is one of texts.
+create or replace function millrace.check_label(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'label' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'label'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is null or v_type not in ('text', 'character varying') then
+    raise exception 'entity.label is %, which is %', v_entity -> 'label',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = 'Name a column of type text, such as a URL or a title; or leave it out.';
+  end if;
+end
+$$;
+
+-- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
+-- exact; null where there is none.
+create or replace function millrace.label_search(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.how
+  from (
+    select case
+        when o.opcname in ('gin_trgm_ops', 'gist_trgm_ops') then 'contains'
+        when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
+          then 'prefix'
+        else 'exact' end as how
+    from pg_index i
+    join pg_class c on c.oid = i.indexrelid
+    join pg_am m on m.oid = c.relam
+    join pg_opclass o on o.oid = i.indclass[0]
+    left join pg_collation l on l.oid = i.indcollation[0]
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+    where i.indrelid = p_pipeline.entity_table
+      and a.attname = p_pipeline.label_column
+      and i.indpred is null
+      and i.indisvalid
+      and (m.amname = 'btree' or o.opcname in ('gin_trgm_ops', 'gist_trgm_ops'))) s
+  order by array_position(array['contains', 'prefix', 'exact'], s.how)
+  limit 1
+$$;
+
+-- Writes the statement that makes the index by which labels are searched; null where there is one,
+-- or the pipeline no label.
+create or replace function millrace.missing_label_index(p_pipeline millrace.pipelines)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_pipeline.label_column is null or millrace.label_search(p_pipeline) is not null then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I text_pattern_ops);',
+    p_pipeline.entity_table, p_pipeline.label_column);
+end
+$$;
+
+-- define() keeps by which column people know the rows of a pipeline.
+create or replace function millrace.save_label(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set label_column = p_definition #>> '{entity,label}'
+  where p.id = p_pipeline_id
+    and p.label_column is distinct from p_definition #>> '{entity,label}';
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  v_statement := millrace.missing_label_index(v_pipeline);
+  if v_statement is not null then
+    raise warning 'column % of table % has no index, so nothing is found by it',
+      v_pipeline.label_column, v_pipeline.entity_table
+      using hint = 'Make one: ' || v_statement;
+  end if;
+end
+$$;
+
+-- Looks for labels that no index leads to.
+create or replace function millrace.label_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('labels of pipeline %s are found by an index', p.name), i.missing is null,
+    coalesce('nothing is found by them: ' || i.missing,
+      format('%s, %s', p.label_column, millrace.label_search(p)))
+  from millrace.pipelines p
+  cross join lateral millrace.missing_label_index(p) i(missing)
+  where p.label_column is not null
+$$;
+
 -- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
 --
 -- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
@@ -20343,7 +20586,9 @@ begin
     return '{}';
   end if;
   perform millrace.take_ending_back(p_run);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
+  update millrace.runs r
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
+  where r.id = p_run.id;
   for v_stage in
     select a.stage_id, s.kind
     from millrace.attempts a
@@ -21252,6 +21497,323 @@ begin
 end
 $$;
 
+-- Retention: how long a pipeline keeps its runs, and the rows of tables that it declares
+--
+-- A declared table is the user's own, such as raw pages, and no entity table: with an entity go its
+-- runs. Rows are found by the user's index on the column of times; without one the table is left
+-- alone, and doctor() says so.
+
+-- Raises MR001 unless the tables that a definition keeps for so many days can be pruned by their
+-- columns.
+create or replace function millrace.check_retention(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table jsonb;
+  v_place int;
+  v_class regclass;
+  v_fault text;
+begin
+  for v_table, v_place in
+    select t.value, t.place - 1
+    from jsonb_array_elements(p_definition #> '{retention,tables}') with ordinality t(value, place)
+  loop
+    v_class := to_regclass(v_table ->> 'name');
+    v_fault := case
+      when v_class is null then 'there is no such table'
+      when not exists (
+          select
+          from pg_class c
+          join pg_namespace n on n.oid = c.relnamespace
+          where c.oid = v_class
+            and c.relkind = 'r'
+            and n.nspname <> all (array['millrace', 'millrace_evidence', 'pg_catalog', 'cron']))
+        then 'it is no ordinary table of yours'
+      when v_class = to_regclass(p_definition #>> '{entity,table}')
+          or exists (select from millrace.pipelines p where p.entity_table = v_class)
+        then 'runs hang on its rows, and would go with them'
+      when not exists (
+          select
+          from pg_attribute a
+          where a.attrelid = v_class
+            and a.attname = v_table ->> 'column'
+            and not a.attisdropped
+            and a.atttypid = 'timestamptz'::regtype)
+        then format('it has no column %s of type timestamptz', v_table ->> 'column')
+      when not has_table_privilege(v_class, 'delete')
+        then format('%s may not delete from it', current_user) end;
+    if v_fault is not null then
+      raise exception 'retention.tables[%].name is %, but %', v_place, v_table ->> 'name', v_fault
+        using errcode = 'MR001',
+          hint = 'Name an ordinary table that is no entity table, with a timestamptz column and an '
+            'index on it; or leave it out.';
+    end if;
+  end loop;
+end
+$$;
+
+-- Writes the statement that makes the index by which old rows of a table are found; null where
+-- there is one, or no such table any more.
+create or replace function millrace.missing_time_index(p_table regclass, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_table is null or exists (
+      select
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_am m on m.oid = c.relam and m.amname = 'btree'
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_table
+        and a.attname = p_column
+        and i.indpred is null
+        and i.indisvalid) then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I);', p_table, p_column);
+end
+$$;
+
+-- Says why rows of a declared table cannot be pruned today; null when they can.
+create or replace function millrace.retention_fault(p_table_name text, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass := to_regclass(p_table_name);
+begin
+  return case
+    when v_table is null then 'there is no such table any more'
+    when exists (select from millrace.pipelines p where p.entity_table = v_table)
+      then 'a pipeline runs over it now, and runs would go with its rows'
+    when not exists (
+        select
+        from pg_attribute a
+        where a.attrelid = v_table
+          and a.attname = p_column
+          and not a.attisdropped
+          and a.atttypid = 'timestamptz'::regtype)
+      then format('it has no column %s of type timestamptz any more', p_column)
+    else 'no index leads to its old rows: ' || millrace.missing_time_index(v_table, p_column) end;
+end
+$$;
+
+-- Deletes rows of a table by their places, but for those that cannot be; returns how many. It
+-- halves a batch until the guilty row stands alone, as prune_runs() does.
+create or replace function millrace.prune_rows(p_table regclass, p_rows tid[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set enable_tidscan = on
+as $$
+declare
+  v_half int := cardinality(p_rows) / 2;
+  v_context text;
+  v_count int;
+begin
+  begin
+    execute format('delete from only %s t where t.ctid = any ($1)', p_table) using p_rows;
+    get diagnostics v_count = row_count;
+    return v_count;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform millrace.report('error', 'row_not_pruned',
+        format('A row of table %s cannot be pruned: %s', p_table, sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.prune_rows(p_table, p_rows[:v_half])
+    + millrace.prune_rows(p_table, p_rows[v_half + 1:]);
+end
+$$;
+
+-- Finds and locks the next so many rows of a table that are too old, by their times and places.
+create or replace function millrace.old_rows(
+  p_table regclass, p_column text, p_before timestamptz, p_progress millrace.prune_progress,
+  p_limit int, out rows tid[], out free tid[], out last_at timestamptz
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format($q$
+    with old as materialized (
+      select t.ctid as place, t.%2$I as at
+      from only %1$s t
+      where t.%2$I >= $1
+        and (t.%2$I, t.ctid) > ($1, $2)
+        and t.%2$I < $3
+      order by t.%2$I, t.ctid
+      limit $4
+    ), free as materialized (
+      select t.ctid as place
+      from only %1$s t
+      where t.ctid = any (array(select o.place from old o))
+      order by t.ctid
+      for update skip locked
+    )
+    select array(select o.place from old o order by o.at, o.place),
+      array(select f.place from free f order by f.place), (select max(o.at) from old o)$q$,
+    p_table, p_column)
+  into rows, free, last_at
+  using p_progress.seen_at, p_progress.seen_row, p_before, p_limit;
+end
+$$;
+
+-- Prunes a declared table from where its round stands, until the time is up or the round done.
+-- Returns how many rows it deleted.
+create or replace function millrace.prune_table(
+  p_pipeline millrace.pipelines, p_table_name text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_fault text;
+  v_progress millrace.prune_progress;
+  v_batch record;
+  v_done int := 0;
+  v_over boolean;
+begin
+  select t.* into v_table
+  from millrace.retained_tables t
+  where t.pipeline_id = p_pipeline.id
+    and t.table_name = p_table_name;
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  v_fault := millrace.retention_fault(p_table_name, v_table.column_name);
+  v_over := v_table.days is null or v_fault is not null;
+  while not v_over loop
+    v_batch := millrace.old_rows(p_table_name::regclass, v_table.column_name,
+      millrace.now() - make_interval(days => v_table.days), v_progress, 1000);
+    v_over := cardinality(v_batch.rows) < 1000;
+    exit when cardinality(v_batch.rows) = 0;
+    v_progress.seen_at := v_batch.last_at;
+    v_progress.seen_row := v_batch.rows[cardinality(v_batch.rows)];
+    v_done := v_done + millrace.prune_rows(p_table_name::regclass, v_batch.free);
+    exit when millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_row = v_progress.seen_row,
+    removed = g.removed + v_done,
+    ended_at = case when v_over then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  return v_done;
+end
+$$;
+
+-- define() keeps what a definition says of retention, and names the indexes that pruning needs.
+create or replace function millrace.save_retention(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set retention = nullif(p_definition -> 'retention', '{}')
+  where p.id = p_pipeline_id
+    and p.retention is distinct from nullif(p_definition -> 'retention', '{}');
+  for v_table in
+    select t.*
+    from millrace.retained_tables t
+    where t.pipeline_id = p_pipeline_id
+      and t.table_name <> ''
+  loop
+    v_statement := millrace.missing_time_index(
+      to_regclass(v_table.table_name), v_table.column_name);
+    if v_statement is not null then
+      raise warning 'column % of table % has no index, so its old rows stay',
+        v_table.column_name, v_table.table_name
+        using hint = 'Make one: ' || v_statement;
+    end if;
+  end loop;
+end
+$$;
+
+-- Counts to 10,000 what is due at a pipeline's runs or at a table from a time on, and says how old
+-- the oldest is.
+create or replace function millrace.due_to_prune(
+  p_pipeline_id int, p_table_name text, p_column text, p_days int, p_from timestamptz,
+  out due bigint, out oldest timestamptz
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_before timestamptz := millrace.now() - make_interval(days => p_days);
+begin
+  if p_table_name = '' then
+    select count(*), min(d.finished_at) into due, oldest
+    from (
+      select r.finished_at
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id
+        and r.finished_at >= p_from
+        and r.finished_at < v_before
+      order by r.finished_at
+      limit 10000) d;
+  elsif millrace.retention_fault(p_table_name, p_column) is null then
+    execute format($q$
+      select count(*), min(d.at)
+      from (
+        select t.%2$I as at
+        from only %1$s t
+        where t.%2$I >= $1
+          and t.%2$I < $2
+        order by t.%2$I
+        limit 10000) d$q$,
+      p_table_name::regclass, p_column)
+    into due, oldest
+    using p_from, v_before;
+  end if;
+end
+$$;
+
+-- Looks at what pruning has yet to do, and at tables that it cannot prune.
+create or replace function millrace.retention_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select 'pruning keeps up', count(*) = 0,
+      coalesce(string_agg(format('%s of %s: a round began at %s and is not done', case
+          when g.table_name = '' then 'the runs' else 'table ' || g.table_name end, p.name,
+          to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name, g.table_name)
+        || ': look at cron.job and cron.job_run_details for millrace-prune-more, and at '
+        || 'millrace.retention for what is due', 'no round takes longer than a day')
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+      and g.began_at < v_now - interval '1 day';
+  return query
+    select format('old rows of table %s are pruned', t.table_name), f.fault is null,
+      coalesce(f.fault, format('after %s days', t.days))
+    from millrace.retained_tables t
+    cross join lateral millrace.retention_fault(t.table_name, t.column_name) f(fault)
+    where t.table_name <> '';
+end
+$$;
+
 -- Retrying children: a person retries a parent, and its children go on
 
 -- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
@@ -21597,9 +22159,10 @@ begin
 end
 $$;
 
--- Compares pipelines with the bounds of their own, end to end.
-create or replace function millrace.sla_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+-- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
+-- median. Whether it is too long is a count; the seconds are told from buckets.
+create or replace function millrace.run_sla_values(
+  p_rule millrace.alert_rules
 ) returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
@@ -21607,7 +22170,23 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return;
+  return query
+    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+      b.bound::numeric, b.name
+    from millrace.rule_targets(p_rule) t
+    join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
+    cross join lateral (
+      select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
+      where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
+      union all
+      select 'the median', s.median_seconds, s.median_bound, 2
+      where s.median_bound is not null
+      union all
+      select 'p95', s.p95_seconds, s.p95_bound, 3
+      where s.p95_bound is not null
+      order by 4
+      limit 1
+    ) b;
 end
 $$;
 
@@ -21632,6 +22211,8 @@ begin
       where not w.ok and w.what <> 'the sweep has run in the last minute'
       union all
       select w.what from millrace.ready_work_finding() w where not w.ok
+      union all
+      select w.what || ': ' || w.detail from millrace.invariant_findings(false) w where not w.ok
       union all
       select w.what
       from millrace.pipeline_findings() w
@@ -21659,7 +22240,7 @@ begin
   if p_rule.kind = 'engine' then
     return query select * from millrace.engine_values();
   elsif p_rule.kind = 'run_sla' then
-    return query select * from millrace.sla_values(p_rule, p_now);
+    return query select * from millrace.run_sla_values(p_rule);
   elsif p_rule.kind = 'late' then
     return query select * from millrace.late_values(p_rule, p_now);
   elsif p_rule.kind in ('backlog', 'oldest_ready') then
@@ -21714,7 +22295,7 @@ declare
   v_held interval := p_now - p_state.over_since;
 begin
   return case p_rule.kind
-    when 'run_sla' then format('%s of %s end to end is %s, above its bound of %s',
+    when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',
       p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
     when 'p95' then format('p95 of %s%s is about %s, above %s',
       v_place, case when p_state.stage_id = 0 then ' end to end' end,
@@ -21757,6 +22338,308 @@ begin
     else 'engine'
   end || '.md';
 end
+$$;
+
+-- Searching runs, by what people have in their hands: the number of a run, a trace id, the key of a
+-- row, or its label
+
+-- Finds rows of a pipeline by their label, so far as an index leads to them.
+create or replace function millrace.rows_labelled(
+  p_pipeline millrace.pipelines, p_text text, p_limit int
+)
+returns table (entity_id text, label text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+-- What nearly all labels contain would be a long list.
+set gin_fuzzy_search_limit = 10000
+as $$
+declare
+  v_how text := millrace.label_search(p_pipeline);
+  v_pattern text := regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%';
+  v_test text;
+begin
+  -- Fewer than three letters make no trigram.
+  if v_how is null or (v_how = 'contains' and length(p_text) < 3) then
+    return;
+  end if;
+  v_test := case v_how
+    when 'contains' then format('ilike %L', '%' || v_pattern)
+    when 'prefix' then format('like %L', v_pattern)
+    else format('= %L', p_text)
+  end;
+  return query execute format(
+    'select e.%1$I::text, e.%2$I::text from %3$s e where e.%2$I %4$s limit %5$s',
+    p_pipeline.entity_key, p_pipeline.label_column, p_pipeline.entity_table, v_test, p_limit);
+end
+$$;
+
+-- Reads the label of a row; null where there is no such row, or no label.
+create or replace function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_type text := millrace.key_type(p_pipeline);
+  v_label text;
+begin
+  if p_pipeline.label_column is not null and pg_input_is_valid(p_entity_id, v_type) then
+    execute format('select e.%1$I::text from %2$s e where e.%3$I = $1::%4$s',
+      p_pipeline.label_column, p_pipeline.entity_table, p_pipeline.entity_key, v_type)
+    into v_label
+    using p_entity_id;
+  end if;
+  return v_label;
+-- A column or a table that is gone is doctor()'s to name.
+exception when undefined_column or undefined_table then
+  return null;
+end
+$$;
+
+-- Finds runs by each of the ways, so many at most by each; place: which way goes before which.
+create or replace function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
+returns table (run_id bigint, found_by text, place int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+begin
+  if p_text ~ '^[0-9]{1,18}$' then
+    return query
+      select r.id, 'run', 1
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.id = p_text::bigint
+        and p.name = coalesce(p_pipeline, p.name);
+  end if;
+  if pg_input_is_valid(p_text, 'uuid') then
+    return query
+      select r.id, 'trace', 2
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.trace_id = p_text::uuid
+        and p.name = coalesce(p_pipeline, p.name)
+      limit p_limit;
+  end if;
+  return query
+    select r.id, 'entity', 3
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_text
+      and p.name = coalesce(p_pipeline, p.name)
+    order by r.id desc
+    limit p_limit;
+  return query
+    select n.id, 'label', 4
+    from millrace.pipelines p
+    cross join lateral millrace.rows_labelled(p, p_text, p_limit) e
+    cross join lateral (
+      select r.id
+      from millrace.runs r
+      where r.entity_id = e.entity_id
+        and r.pipeline_id = p.id
+      order by r.id desc
+      limit 1) n
+    where p.label_column is not null
+      and p.name = coalesce(p_pipeline, p.name);
+end
+$$;
+
+-- Finds runs by a text.
+create or replace function millrace.search(
+  p_text text, p_pipeline text default null, p_limit int default 20
+)
+returns table (
+  pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status,
+  created_at timestamptz, finished_at timestamptz, found_by text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_text text := trim(p_text);
+begin
+  if v_text is null or length(v_text) not between 1 and 500 then
+    raise exception 'p_text has % characters, but must have from 1 to 500',
+      coalesce(length(v_text)::text, 'no')
+      using errcode = 'MR002',
+        hint = 'Give the number of a run, a trace id, the key of a row, or a label.';
+  elsif coalesce(p_limit not between 1 and 100, true) then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Leave it out for 20.';
+  elsif p_pipeline is not null
+      and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', p_pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return query
+    select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
+      r.finished_at, f.found_by
+    from (
+      select distinct on (u.run_id) u.run_id, u.found_by
+      from millrace.runs_found(v_text, p_pipeline, p_limit) u
+      order by u.run_id, u.place) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    order by r.id desc
+    limit p_limit;
+end
+$$;
+
+-- Bounds for runs: how long they take from their start to their end
+--
+-- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
+-- to their end in the last hour count with what they took, by the figures. One that is under way
+-- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
+-- where nothing ends any more is not taken for a fast one.
+--
+-- The sweep counts the live runs of such pipelines some thousand at a time. What is not declared
+-- costs nothing.
+
+-- define() keeps the bounds of a definition. Under new ones the count begins anew.
+create or replace function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
+begin
+  update millrace.pipelines p
+  set sla = v_sla
+  where p.id = p_pipeline_id
+    and p.sla is distinct from v_sla;
+  if found then
+    delete from millrace.run_ages a where a.pipeline_id = p_pipeline_id;
+  end if;
+  if v_sla is not null then
+    insert into millrace.run_ages (pipeline_id)
+    values (p_pipeline_id)
+    on conflict on constraint run_ages_pkey do nothing;
+  end if;
+end
+$$;
+
+-- Counts the next so many live runs of a pipeline by their age, as run_ages.ages holds them, and
+-- says up to which key; null after the last.
+create or replace function millrace.count_ages(
+  p_pipeline millrace.pipelines, p_after text, p_limit int,
+  out ages bigint[], out last_key text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
+  v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_all bigint;
+begin
+  with run as materialized (
+    select r.entity_id, date_part('epoch', v_now - r.created_at) * 1000 as age
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id
+      and r.status = 'running'
+      and r.entity_id > p_after
+    order by r.entity_id
+    limit p_limit
+  ), bucket as (
+    select width_bucket(r.age, v_bounds) as place, count(*) as n
+    from run r
+    where r.age > least(v_median, v_p95)
+    group by 1
+  )
+  select array(
+      select coalesce(b.n, 0)
+      from generate_series(0, 15) i
+      left join bucket b on b.place = i
+      order by i)
+    || (select array[count(*) filter (where r.age > v_median),
+        count(*) filter (where r.age > v_p95)] from run r),
+    (select max(r.entity_id) from run r), (select count(*) from run r)
+  into ages, last_key, v_all;
+  if v_all < p_limit then
+    last_key := null;
+  end if;
+end
+$$;
+
+-- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
+create or replace function millrace.follow_ages(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_held millrace.run_ages;
+  v_counted record;
+  v_sums bigint[];
+begin
+  for v_pipeline in
+    select p.* from millrace.pipelines p where p.sla is not null order by p.id
+  loop
+    select a.* into v_held
+    from millrace.run_ages a
+    where a.pipeline_id = v_pipeline.id
+    for update skip locked;
+    continue when not found;
+    v_counted := millrace.count_ages(v_pipeline, v_held.last_key, p_limit);
+    v_sums := array(
+      select coalesce(u.a, 0) + coalesce(u.b, 0)
+      from unnest(v_held.counting, v_counted.ages) with ordinality u(a, b, place)
+      order by u.place);
+    update millrace.run_ages a
+    set last_key = coalesce(v_counted.last_key, ''),
+      counting = case when v_counted.last_key is null then array_fill(0, array[18])
+        else v_sums end,
+      ages = case when v_counted.last_key is null then v_sums else a.ages end,
+      counted_at = case when v_counted.last_key is null then millrace.now()
+        else a.counted_at end
+    where a.pipeline_id = v_pipeline.id;
+  end loop;
+end
+$$;
+
+-- Estimates how many of those that the buckets count took longer than this (ms).
+create or replace function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_place int := width_bucket(p_ms, v_bounds) + 1;
+  v_share float8;
+begin
+  v_share := case v_place
+    when 1 then 1 - p_ms / v_bounds[1]
+    when 16 then 1
+    else ln(v_bounds[v_place] / p_ms) / ln(v_bounds[v_place] / v_bounds[v_place - 1])
+  end;
+  return (select coalesce(sum(n), 0) from unnest(p_counts[v_place + 1:]) n)
+    + v_share * p_counts[v_place];
+end
+$$;
+
+-- Looks at pipelines whose runs take longer than their bounds.
+create or replace function millrace.run_sla_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'runs keep to their bounds', count(*) = 0,
+    coalesce(string_agg(format(
+      'of %s half take over %s s (bound: %s), one in twenty over %s s (bound: %s), '
+        '%s are overdue: select * from millrace.stage_health where pipeline = %L',
+      s.pipeline, round(s.median_seconds), coalesce(s.median_bound::text, 'none'),
+      round(s.p95_seconds), coalesce(s.p95_bound::text, 'none'), s.overdue, s.pipeline), '; '
+      order by s.pipeline), 'all do')
+  from millrace.run_slas s
+  where not s.ok
 $$;
 
 -- Concurrency groups: how the queue of a stage is sorted.
@@ -22636,6 +23519,187 @@ begin
 end
 $$;
 
+-- Starting many rows at once
+
+-- Reads keys that somebody named as the table spells them; MR002 where one is none.
+create or replace function millrace.keys_named(
+  p_pipeline millrace.pipelines,
+  p_entity_ids text[])
+returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_keys text[];
+begin
+  if array_position(p_entity_ids, null) is not null or p_entity_ids is null then
+    raise exception 'a key of table % is null', p_pipeline.entity_table
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+  end if;
+  execute format('select array(select distinct k::%s::text from unnest($1) k)',
+    millrace.key_type(p_pipeline))
+  into v_keys
+  using p_entity_ids;
+  return v_keys;
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+
+-- Raises MR003 where some of these keys are not among the rows that were found.
+create or replace function millrace.refuse_missing_rows(
+  p_pipeline millrace.pipelines,
+  p_keys text[],
+  p_found text[])
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_hashjoin = on
+as $$
+begin
+  if cardinality(p_found) < cardinality(p_keys) then
+    raise exception 'table % has no row with these values of %, % in all: %',
+      p_pipeline.entity_table, p_pipeline.entity_key,
+      cardinality(p_keys) - cardinality(p_found),
+      (select string_agg(millrace.cut_text(m, 100), ', ')
+       from (
+        select k from unnest(p_keys) k
+        except
+        select f from unnest(p_found) f
+        order by 1
+        limit 5) m(m))
+      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+  end if;
+end
+$$;
+
+-- Gives the live runs of these entities a priority.
+create or replace function millrace.prioritise_entities(
+  p_pipeline_id int,
+  p_entity_ids text[],
+  p_priority int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[];
+begin
+  if p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  end if;
+  with given as (
+    update millrace.runs r
+    set priority = p_priority
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    returning r.id
+  )
+  select coalesce(array_agg(g.id), '{}') into v_runs from given g;
+  perform millrace.assign_groups(s.id, v_runs)
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and s.has_groups;
+end
+$$;
+
+-- Locks the live runs that starting held entities would come upon, as run_under_way() does for one,
+-- and returns which entities have one.
+create or replace function millrace.entities_under_way(
+  p_pipeline millrace.pipelines,
+  p_stage_id int,
+  p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := array[p_pipeline.id];
+begin
+  if p_pipeline.replaces_id is not null and exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = p_pipeline.current_version_id
+        and vs.stage_id = p_stage_id
+        and vs.needs = '{}'
+        and vs.after = '[]') then
+    v_ways := millrace.ways_of(p_pipeline.id);
+  end if;
+  return array(
+    select r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = any (v_ways)
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+end
+$$;
+
+-- Starts runs of many entities by a person's call, in one transaction: all of them, or none.
+create or replace function millrace.start(
+  p_pipeline text,
+  p_entity_ids text[],
+  p_stage text default null,
+  p_priority int default null,
+  p_restart boolean default false)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage_id int;
+  v_held text[];
+  v_live text[] := '{}';
+  v_new text[];
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003',
+        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+  end if;
+  v_stage_id := millrace.first_stage(v_pipeline.id);
+  if p_stage is not null then
+    v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
+  end if;
+  v_new := millrace.keys_named(v_pipeline, p_entity_ids);
+  v_held := millrace.lock_rows_named(v_pipeline, v_new, true);
+  perform millrace.refuse_missing_rows(v_pipeline, v_new, v_held);
+  if p_restart is not true then
+    -- Locked, so that a worker that ends one this moment goes first.
+    v_live := millrace.entities_under_way(v_pipeline, v_stage_id, v_held);
+  end if;
+  v_new := v_held;
+  if cardinality(v_live) > 0 then
+    v_new := array(
+      select e.id
+      from unnest(v_held) with ordinality e(id, place)
+      where e.id not in (select l from unnest(v_live) l)
+      order by e.place);
+  end if;
+  perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
+  if p_priority is not null then
+    perform millrace.prioritise_entities(v_pipeline.id, v_held, p_priority);
+  end if;
+  perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
+    '{}', jsonb_build_object('runs', cardinality(v_new), 'outcome', jsonb_build_object(
+      'started', cardinality(v_new), 'under_way', cardinality(v_live))));
+  return jsonb_build_object(
+    'started', cardinality(v_new), 'under_way', cardinality(v_live));
+end
+$$;
+
 -- The projection `status`: who moves a row
 
 -- Names who is at hand, for the history: whom a token names, else the session's user. A name set by
@@ -23170,8 +24234,11 @@ $$;
 -- The projection `status`: what must always hold of its column and its history
 
 -- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's.
-create or replace function millrace.status_faults()
+-- row, and a retry that fell due is shown by the next sweep; a question's steps are a person's. Of
+-- all rows and their histories, or of the rows alone whose runs are between two ids.
+create or replace function millrace.status_faults(
+  p_after bigint default null, p_until bigint default null
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -23195,7 +24262,14 @@ begin
           where o.pipeline_id = $1 and o.entity_id = s.id),
         null::bigint, format('row %%s of %%s shows %%s, but its run is at %%s',
           e.%2$I, %1$L, coalesce(e.%3$I::text, 'nothing'), s.value)
-      from millrace.status_states($1, array(select o.%2$I::text from %1$s o)) s
+      from millrace.status_states($1, case
+        when $2 is null then array(select o.%2$I::text from %1$s o)
+        else array(
+          select distinct r.entity_id
+          from millrace.runs r
+          where r.pipeline_id = $1
+            and r.id > $2
+            and r.id <= $3) end) s
       join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where e.%3$I::text is distinct from s.value
@@ -23204,8 +24278,8 @@ begin
           and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
       millrace.key_type(v_pipeline))
-    using v_pipeline.id;
-    if v_pipeline.status ? 'history' then
+    using v_pipeline.id, p_after, p_until;
+    if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
   end loop;
@@ -25337,6 +26411,189 @@ begin
 end
 $$;
 
+select pg_temp.put_view('millrace.run_faults', true, $view$
+-- The invariants
+--
+-- Each view here proves some of what must always hold, and has a row for each breach.
+-- check_invariants() reads all of them whole, in one snapshot; check_slice() asks for the runs
+-- between two ids, which each view answers from the indexes by run.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
+select 'a running run owns a live attempt', r.id, null::bigint,
+  'run of entity ' || r.entity_id || ' has none'
+from millrace.runs r
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.state in ('queued', 'started', 'waiting'))
+union all
+select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+  format('the run is %s', r.status)
+from millrace.runs r
+where (r.status = 'failed') <> (r.failed_stage_id is not null)
+  or (r.status = 'failed') <> (r.error_code is not null)
+  or (r.status = 'failed' and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = r.failed_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)))
+union all
+select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+from millrace.attempts a
+left join millrace.runs r on r.id = a.run_id
+where r.id is null
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+union all
+select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+  format('entity %s, and run %s of the other', n.entity_id, o.id)
+from millrace.pipelines p
+join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+join millrace.runs o
+  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$view$);
+
+select pg_temp.put_view('millrace.attempt_faults', true, $view$
+-- Finds attempts whose columns contradict their state.
+create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+left join millrace.claims c on c.token = a.token
+where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+  or (a.state = 'started'
+    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+  or (a.state = 'waiting'
+    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+  or (a.state not in ('queued', 'started') and a.queue_at is not null)
+  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+union all
+select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.late_at is not null
+  and a.state not in ('queued', 'started', 'waiting')
+union all
+select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+  'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+where a.state = 'waiting'
+  and not exists (
+    select
+    from public.millrace_decisions d
+    where d.attempt_id = a.id
+      and d.closed_at is null)
+union all
+select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+where a.state in ('queued', 'started')
+union all
+select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.superseded
+  and a.state in ('queued', 'started', 'waiting')
+union all
+select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+where (a.state = 'completed') <> (a.output is not null)
+$view$);
+
+select pg_temp.put_view('millrace.job_faults', true, $view$
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
+select
+  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+  or (a.overtaken_job_id is not null
+    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+  or (a.overtaken_job_id is not null and not exists (
+    select
+    from millrace.attempts e
+    where e.run_id = a.run_id
+      and e.stage_id = a.stage_id
+      and e.number < a.number
+      and e.state = 'failed'
+      and e.error ->> 'code' in ('deadline', 'lost_lease')
+      and coalesce(e.job_id = a.job_id, true)
+      and (a.superseded or not e.superseded)))
+$view$);
+
+select pg_temp.put_view('millrace.stage_faults', true, $view$
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+  format('%s attempts of stage %s', count(*), s.name)
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id
+where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+  and not a.superseded
+group by a.run_id, a.stage_id, s.name
+having count(*) > 1
+union all
+select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+where a.state in ('queued', 'started', 'waiting')
+  and exists (
+    select
+    from unnest(vs.needs) n
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = a.run_id
+        and d.stage_id = n))
+union all
+select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'completed'
+  and not exists (
+    select
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = vs.stage_id)
+union all
+select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = vs.stage_id
+      and not a.superseded)
+  and not exists (
+    select
+    from (
+      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+      union all
+      select n from unnest(vs.needs) n) n(id)
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n.id))
+$view$);
+
 select pg_temp.put_view('millrace.done_attempts', false, $view$
 -- What "done" means
 --
@@ -25430,16 +26687,34 @@ group by w.table_id, w.role
 order by 1, 2
 $view$);
 
-select pg_temp.put_view('millrace.dead_letters', false, $view$
+select pg_temp.put_view('millrace.metadata_faults', true, $view$
+-- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
+create or replace view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
+select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
+from millrace.runs r
+where r.metadata_id is not null
+  and not exists (
+    select
+    from millrace.run_metadata m
+    where m.id = r.metadata_id)
+union all
+select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
+from millrace.run_metadata m
+where not exists (select from millrace.runs r where r.metadata_id = m.id)
+  and not exists (
+    select
+    from millrace.dropped_metadata d
+    where d.metadata_id = m.id)
+$view$);
+
+select pg_temp.put_view('millrace.failed_runs', true, $view$
 -- Dead letters, and retrying all that meet a condition
 
--- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- What there is to know of failed runs without a look at their attempts. What a parent has given up
 -- goes on with the parent alone.
-create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
-  a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
-  a.retry_count, a.finished_at as failed_at,
+create or replace view millrace.failed_runs as
+select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
+  r.finished_at as failed_at,
   not exists (
     select
     from millrace.runs o
@@ -25452,16 +26727,96 @@ select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, 
     where f.id = r.fan_out_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
-join millrace.pipelines p on p.id = r.pipeline_id
-join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-join millrace.stages s on s.id = a.stage_id
 where r.status = 'failed'
-  and not exists (
+$view$);
+
+select pg_temp.put_view('millrace.dead_letters', true, $view$
+-- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
+-- count asks nothing, and a list asks for the rows that it shows.
+create or replace view millrace.dead_letters as
+select (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as attempt_id,
+  f.run_id, p.name as pipeline, s.name as stage, f.entity_id, f.error_code,
+  (
+    select coalesce(a.error ->> 'detail', a.error ->> 'message')
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as error_message,
+  (
+    select a.retry_count
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as retry_count,
+  f.failed_at, f.can_retry
+from millrace.failed_runs f
+join millrace.pipelines p on p.id = f.pipeline_id
+join millrace.stages s on s.id = f.stage_id
+$view$);
+
+select pg_temp.put_view('millrace.dead_letter_counts', true, $view$
+-- Goes from cause to cause by the index of failed runs, and counts each to its cap.
+create or replace view millrace.dead_letter_counts as
+with recursive cause as (
+  (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1)
+  union all
+  select n.pipeline_id, n.failed_stage_id, n.error_code
+  from cause c
+  cross join lateral (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+      and (r.pipeline_id, r.failed_stage_id, r.error_code)
+        > (c.pipeline_id, c.failed_stage_id, c.error_code)
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1) n
+)
+select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.finished_at as oldest,
+  y.finished_at as newest
+from (select * from cause limit 1000) c
+join millrace.pipelines p on p.id = c.pipeline_id
+join millrace.stages s on s.id = c.failed_stage_id
+cross join lateral (
+  select count(*) as runs
+  from (
     select
-    from millrace.attempts n
-    where n.run_id = a.run_id
-      and n.stage_id = a.stage_id
-      and n.number > a.number)
+    from millrace.runs r
+    where r.status = 'failed'
+      and r.pipeline_id = c.pipeline_id
+      and r.failed_stage_id = c.failed_stage_id
+      and r.error_code = c.error_code
+    limit 10000) l) n
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at
+  limit 1) o
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at desc
+  limit 1) y
 $view$);
 
 select pg_temp.put_view('millrace.schedules', false, $view$
@@ -25472,46 +26827,129 @@ from (values
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command)
 $view$);
 
-select pg_temp.put_view('millrace.queue_depth', false, $view$
+select pg_temp.put_view('millrace.started_work', true, $view$
 -- Watching it
 --
 -- Views and functions for Supabase Studio's table editor and SQL editor.
 
+-- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
+-- one of ten.
+
+-- What is started, by stage: read from the leases, of which there are as many as workers at work.
+create or replace view millrace.started_work as
+select a.stage_id, count(*) as started, min(a.queue_at) as oldest_due_at
+from millrace.claims c
+cross join lateral unnest(c.attempt_ids) i(id)
+join millrace.attempts a on a.id = i.id and a.token = c.token and a.state = 'started'
+group by a.stage_id
+$view$);
+
+select pg_temp.put_view('millrace.queue_depth', true, $view$
 create or replace view millrace.queue_depth as
+with moment as materialized (
+  select millrace.now() as now
+), started as materialized (
+  select w.stage_id, w.started from millrace.started_work w
+)
 select p.name as pipeline, s.name as stage,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
+  -- Those that are started stand at the head of the queue's index.
+  greatest(r.n - coalesce(w.started, 0), 0) as ready, b.n as in_backoff,
+  coalesce(w.started, 0) as started, o.queue_at as oldest_due_at
 from millrace.stages s
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
-group by p.name, s.id, s.name
+cross join moment m
+left join started w on w.stage_id = s.id
+cross join lateral (
+  select count(*) as n
+  from (
+    select
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.queue_at <= m.now
+    limit 1000 + coalesce(w.started, 0)) k) r
+cross join lateral (
+  select count(*) as n
+  from (
+    select
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.queue_at > m.now
+    limit 1000) k) b
+left join lateral (
+  select a.queue_at
+  from millrace.attempts a
+  where a.stage_id = s.id
+    and a.queue_at is not null
+    and a.state = 'queued'
+  order by a.queue_at, a.id
+  limit 1) o on true
 order by p.name, s.id
 $view$);
 
-select pg_temp.put_view('millrace.stage_health', false, $view$
+select pg_temp.put_view('millrace.stage_health', true, $view$
 create or replace view millrace.stage_health as
+with moment as materialized (
+  select millrace.now() as now, millrace.alive_since() as alive_since
+), depth as materialized (
+  select q.pipeline, q.stage, q.ready, q.in_backoff, q.started, q.oldest_due_at
+  from millrace.queue_depth q
+), waiting as materialized (
+  select a.stage_id, count(*) as n, min(a.started_at) as since
+  from (
+    select o.stage_id, o.started_at
+    from millrace.attempts o
+    where o.deadline_at is not null
+    limit 50000) a
+  group by a.stage_id
+), working as materialized (
+  select w.stage_id, w.oldest_due_at as since from millrace.started_work w
+), worker as materialized (
+  select w.stage_id, count(*) as n
+  from millrace.workers w
+  where w.left_at is null
+    and w.heartbeat_at > (select m.alive_since from moment m)
+  group by w.stage_id
+), told as materialized (
+  select t.stage_id, sum(t.n) filter (where t.outcome = 'completed') as completed,
+    sum(t.n) filter (where t.outcome = 'retried') as retried
+  from (
+    select t.stage_id, o.outcome, o.n
+    from millrace.totals t
+    cross join lateral (
+      values ('completed', t.completed), ('retried', t.retried)) o(outcome, n)
+    union all
+    (select p.stage_id, p.outcome, p.n from millrace.pulses p limit 10000)) t
+  group by t.stage_id
+), late as materialized (
+  select l.stage_id, l.late from millrace.late_counts() l
+)
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  count(a.id) filter (where a.state = 'waiting') as waiting,
-  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
-  count(distinct a.run_id) filter (
-    where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
-  count(a.id) filter (where a.retry_count > 0) as retries,
-  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (
-    where a.state in ('queued', 'started', 'waiting')
-      and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
-  millrace.live_workers(s.id)::bigint as live_workers,
-  s.sla,
-  case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
+  d.ready, d.in_backoff, d.started, coalesce(w.n, 0) as waiting,
+  coalesce(t.completed, 0)::bigint as completed, f.n as failed,
+  coalesce(t.retried, 0)::bigint as retries,
+  case when o.since <= m.now then m.now - o.since end as oldest_age,
+  coalesce(k.n, 0) as live_workers, s.sla,
+  case when s.sla is null then 0 else coalesce(l.late, 0) end as late
 from millrace.stages s
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id
-left join millrace.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
+cross join moment m
+join depth d on d.pipeline = p.name and d.stage = s.name
+left join waiting w on w.stage_id = s.id
+left join working g on g.stage_id = s.id
+left join worker k on k.stage_id = s.id
+left join told t on t.stage_id = s.id
+left join late l on l.stage_id = s.id
+cross join lateral (
+  select least(d.oldest_due_at, w.since, g.since) as since) o
+cross join lateral (
+  select count(*) as n
+  from (
+    select
+    from millrace.runs r
+    where r.pipeline_id = s.pipeline_id
+      and r.failed_stage_id = s.id
+      and r.status = 'failed'
+    limit 1000) u) f
 order by p.name, s.id
 $view$);
 
@@ -25622,6 +27060,38 @@ join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc
 $view$);
 
+select pg_temp.put_view('millrace.limit_faults', true, $view$
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt''s concurrency group is known to its stage',
+  a.run_id, a.id, a.concurrency_group
+from millrace.attempts a
+where a.queue_at is not null
+  and a.state = 'queued'
+  and a.concurrency_group is not null
+  -- By a subselect, which leaves the attempts of a slice to be found by their runs.
+  and (select s.has_groups from millrace.stages s where s.id = a.stage_id)
+  and not exists (
+    select from millrace.concurrency_groups g
+    where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+union all
+select 'a parked concurrency group''s key has something in flight, or was freed',
+  null, null, g.concurrency_group
+from millrace.concurrency_groups g
+join millrace.stages s on s.id = g.stage_id and s.has_groups
+where g.due_at = 'infinity'
+  and not exists (
+    select from millrace.in_flight f
+    where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = g.stage_id
+      and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+$view$);
+
 select pg_temp.put_view('millrace.cut_over_report', false, $view$
 create or replace view millrace.cut_over_report as
 with run as materialized (
@@ -25669,6 +27139,94 @@ from counted
 order by pipeline, place
 $view$);
 
+select pg_temp.put_view('millrace.ending_faults', true, $view$
+-- Finds runs that say of their ending what cannot be.
+create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
+select 'a run that ended under a name is completed', r.id, null::bigint,
+  format('%s, but it is %s', r.ended_as, r.status)
+from millrace.runs r
+where r.ended_as is not null
+  and r.status <> 'completed'
+union all
+select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and not a.superseded
+  and a.error ? 'ended'
+  and a.error ->> 'ended' is distinct from r.ended_as
+union all
+select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
+from millrace.runs r
+where r.given is not null
+  and exists (
+    select
+    from millrace.runs o
+    where o.pipeline_id = r.pipeline_id
+      and o.entity_id = r.entity_id
+      and o.id < r.id)
+$view$);
+
+select pg_temp.put_view('millrace.fan_out_faults', true, $view$
+-- What fan-outs, their attempts and their children say of each other
+
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor takes
+-- the fan-out over.
+create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
+select
+  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+  a.run_id, a.id, coalesce('fan-out ' || f.id, 'none')
+from millrace.attempts a
+left join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+where a.state = 'waiting'
+  and a.service = 'children'
+  and f.total is null
+union all
+select
+  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+  f.run_id, f.attempt_id, 'fan-out ' || f.id
+from millrace.fan_outs f
+where f.state = 'open'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.id = f.attempt_id
+      and a.state = 'waiting'
+      and a.service = 'children')
+  and not exists (
+    select
+    from millrace.attempts s
+    where s.run_id = f.run_id
+      and s.stage_id = f.stage_id
+      and s.state in ('queued', 'started')
+      and not s.superseded)
+$view$);
+
+select pg_temp.put_view('millrace.sum_faults', true, $view$
+-- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
+-- those who have many.
+create or replace view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
+select 'the sums of a fan-out and its tallies are what its children came to',
+  f.run_id, f.attempt_id,
+  format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
+    f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed),
+  f.spawned
+from millrace.fan_outs f
+cross join lateral (
+  select count(*) filter (where r.status = 'completed') as completed,
+    count(*) filter (where r.status = 'failed') as failed
+  from millrace.runs r
+  where r.fan_out_id = f.id) c
+cross join lateral (
+  select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
+    coalesce(bool_or(t.recount), false) as recount
+  from millrace.child_tallies t
+  where t.fan_out_id = f.id) t
+where f.state = 'open'
+  and not t.recount
+  and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
+$view$);
+
 select pg_temp.put_view('millrace.told_figures', true, $view$
 -- What must hold of figures
 
@@ -25683,6 +27241,87 @@ cross join lateral (
 union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p
+$view$);
+
+select pg_temp.put_view('millrace.figure_faults', true, $view$
+-- Finds stages whose figures are no recount of their attempts.
+create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
+with figure as (
+  select t.stage_id,
+    sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+    sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
+    sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
+    sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
+    sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
+  from millrace.told_figures t
+  where t.stage_id <> 0
+  group by t.stage_id
+), recount as (
+  select a.stage_id, count(*) as finished,
+    count(*) filter (where a.state = 'completed') as completed,
+    count(*) filter (where a.state = 'failed') as failed,
+    count(*) filter (where a.state = 'skipped') as skipped,
+    count(*) filter (where a.state = 'cancelled') as cancelled
+  from millrace.attempts a
+  where a.state in ('completed', 'failed', 'skipped', 'cancelled')
+  group by a.stage_id
+)
+select 'every attempt that is over is counted once', null::bigint, null::bigint,
+  format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
+    coalesce(r.finished, 0), coalesce(f.finished, 0))
+from figure f
+full join recount r on r.stage_id = f.stage_id
+where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
+  or r.completed > coalesce(f.completed, 0)
+  or r.failed > coalesce(f.failed, 0)
+  or r.skipped > coalesce(f.skipped, 0)
+  or r.cancelled > coalesce(f.cancelled, 0)
+$view$);
+
+select pg_temp.put_view('millrace.hour_faults', true, $view$
+-- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
+-- again has several ends, so there may be more ends than runs; the oldest hour may have lost
+-- minutes to the sweep.
+create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
+select 'every run that is over is counted', null::bigint, null::bigint,
+  format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
+from (
+  select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
+    as outcome, count(*) as n
+  from millrace.runs o
+  where o.status <> 'running'
+  group by 1, 2) r
+where r.n > (
+  select coalesce(sum(t.n), 0)
+  from millrace.told_figures t
+  where t.pipeline_id = r.pipeline_id
+    and t.stage_id = 0
+    and t.outcome = r.outcome)
+union all
+select 'an hour is the sum of its minutes', null, null,
+  format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+from (
+  select k.pipeline_id, k.stage_id, min(k.minute) as minute
+  from millrace.minutes k
+  group by k.pipeline_id, k.stage_id) o
+join millrace.hours h
+  on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
+cross join lateral (
+  select coalesce(sum(m.completed + m.ended), 0) as completed,
+    coalesce(sum(m.failed + m.retried), 0) as failed,
+    coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
+    coalesce(sum(m.cost_usd), 0) as cost_usd
+  from millrace.minutes m
+  where m.pipeline_id = h.pipeline_id
+    and m.stage_id = h.stage_id
+    and m.minute >= h.hour
+    and m.minute < h.hour + interval '1 hour') s
+where h.hour > (
+    select millrace.now() - make_interval(hours => millrace.setting('minutes_hours')::int))
+  and (h.completed + h.ended <> s.completed
+    or h.failed + h.retried <> s.failed
+    or h.skipped + h.cancelled <> s.passed_over
+    or h.cost_usd <> s.cost_usd)
 $view$);
 
 select pg_temp.put_view('millrace.operations', false, $view$
@@ -25748,6 +27387,71 @@ from used u
 full join held h using (pipeline_id, key, kind)
 join millrace.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind
+$view$);
+
+select pg_temp.put_view('millrace.retained_tables', true, $view$
+-- What is pruned: the runs of each pipeline (table_name is empty) and the tables that it declares.
+create or replace view millrace.retained_tables as
+select p.id as pipeline_id, '' as table_name, null as column_name,
+  millrace.retention_days(p) as days
+from millrace.pipelines p
+union all
+select p.id, t.name, (array_agg(t."column" order by t.days))[1], min(t.days)
+from millrace.pipelines p
+cross join lateral jsonb_to_recordset(p.retention -> 'tables')
+  t(name text, "column" text, days int)
+group by p.id, t.name
+$view$);
+
+select pg_temp.put_view('millrace.retention', true, $view$
+create or replace view millrace.retention as
+select p.name as pipeline, nullif(t.table_name, '') as table_name, t.days, d.due,
+  d.oldest as oldest_due, g.removed, g.began_at, g.ended_at
+from millrace.retained_tables t
+join millrace.pipelines p on p.id = t.pipeline_id
+left join millrace.prune_progress g
+  on g.pipeline_id = t.pipeline_id and g.table_name = t.table_name
+cross join lateral millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days,
+  case when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end) d
+order by p.name, t.table_name
+$view$);
+
+select pg_temp.put_view('millrace.run_slas', true, $view$
+create or replace view millrace.run_slas as
+select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
+  b.median_bound, b.p95_bound,
+  coalesce(o.median_over, 0) <= 0.5 * c.runs and coalesce(o.p95_over, 0) <= 0.05 * c.runs as ok,
+  a.counted_at
+from millrace.pipelines p
+join millrace.run_ages a on a.pipeline_id = p.id
+cross join lateral (
+  select (p.sla ->> 'median_seconds')::float8 as median_bound,
+    (p.sla ->> 'p95_seconds')::float8 as p95_bound) b
+cross join lateral (
+  select array[coalesce(sum(m.r0), 0), coalesce(sum(m.r1), 0), coalesce(sum(m.r2), 0),
+    coalesce(sum(m.r3), 0), coalesce(sum(m.r4), 0), coalesce(sum(m.r5), 0),
+    coalesce(sum(m.r6), 0), coalesce(sum(m.r7), 0), coalesce(sum(m.r8), 0),
+    coalesce(sum(m.r9), 0), coalesce(sum(m.r10), 0), coalesce(sum(m.r11), 0),
+    coalesce(sum(m.r12), 0), coalesce(sum(m.r13), 0), coalesce(sum(m.r14), 0),
+    coalesce(sum(m.r15), 0)] as ended
+  from millrace.figure_rows(
+    p.id, 0, millrace.now() - interval '1 hour', millrace.now() + interval '1 minute', true) m
+) f
+cross join lateral (
+  select array_agg(e + g order by place) as counts, sum(e + g)::bigint as runs,
+    sum(g)::bigint as overdue
+  from unnest(f.ended, a.ages[:16]) with ordinality u(e, g, place)
+) c
+cross join lateral (
+  select millrace.count_over(f.ended, b.median_bound * 1000) + a.ages[17] as median_over,
+    millrace.count_over(f.ended, b.p95_bound * 1000) + a.ages[18] as p95_over
+) o
+cross join lateral (
+  select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,
+    millrace.bucket_quantile(c.counts, 0.95) / 1000 as p95_seconds
+) q
+where p.sla is not null
+order by p.name
 $view$);
 
 select pg_temp.put_view('millrace.status_moves', true, $view$
@@ -25817,7 +27521,11 @@ comment on function millrace.cancel(bigint) is
 
 comment on function millrace.check_invariants() is
   'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
-  'hence one snapshot; safe in production.';
+  'hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.';
+
+comment on function millrace.check_slice(bigint, int) is
+  'What check_invariants() proves, for the next so many runs after the one with this id: it takes '
+  'as long in a large database as in a small one. The sweep goes on from slice to slice.';
 
 comment on function millrace.add_columns(regclass, text[]) is
   'Adds to a table the seven columns that the projection keeps for each of these stages.';
@@ -25826,8 +27534,10 @@ comment on function millrace.define(jsonb) is
   'Defines a pipeline or changes it, and returns the number of its current version. Calling it '
   'again with the same definition changes nothing.';
 
-comment on function millrace.doctor() is
-  'Checks the engine''s configuration and health, one line each with the remedy.';
+comment on function millrace.doctor(boolean) is
+  'Checks the engine''s configuration and health, one line each with the remedy. It answers as fast '
+  'in a large database as in a small one; with p_deep it also checks the invariants of all runs, '
+  'which the sweep otherwise does in slices.';
 
 comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
@@ -25886,9 +27596,10 @@ comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
 comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
-  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
-  'goes on until it is done.';
+  'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
+  'pipelines declare, old log lines and alerts, and the engine''s own rows of '
+  'cron.job_run_details. A call takes two seconds at most, or half a second while workers are at '
+  'work; pg_cron goes on until it is done. What is still due: millrace.retention.';
 
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
@@ -25902,9 +27613,14 @@ comment on column millrace.dead_letters.can_retry is
   'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
   'parent has given it up, which goes on with its parent.';
 
+comment on view millrace.dead_letter_counts is
+  'How many runs have failed at which stage by which error, and when the oldest and the newest '
+  'did. It counts to 10,000 each, and shows 1,000 causes at most.';
+
 comment on function millrace.replay(text, jsonb, boolean) is
   'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
-  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+  'error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is '
+  'false.';
 
 comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
@@ -25983,11 +27699,15 @@ revoke all on function public.millrace_wake(jsonb) from public, anon, authentica
 grant execute on function public.millrace_wake(jsonb) to service_role;
 
 comment on view millrace.queue_depth is
-  'How much is queued at each stage, from the queue''s own index.';
+  'How much is queued at each stage, from the queue''s own index. ready and in_backoff are exact '
+  'up to 1000, which stands for that many or more.';
 
 comment on view millrace.stage_health is
-  'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, '
-  'live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
+  'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
+  'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
+  'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
+  'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
+  'due. late: how many runs are longer at the stage than its bound, sla.';
 
 comment on view millrace.job_outcomes is
   'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
@@ -26160,8 +27880,8 @@ comment on function public.millrace_journal(jsonb) is
   'from {"cursor": next} on. For operators.';
 
 comment on function public.millrace_search(jsonb) is
-  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, or a trace among '
-  'the newest 20,000 runs. For operators.';
+  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the '
+  'label that entity.label names, as far as an index leads to it. For operators.';
 
 revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
   public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
@@ -26243,6 +27963,22 @@ comment on function millrace.reset_children(bigint, text) is
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
 
+comment on view millrace.retention is
+  'What is kept for how many days: the runs of each pipeline (table_name is null) and the tables '
+  'that it declares. due: how much is older and still to be looked at, counted to 10,000; removed: '
+  'what the present round of prune() has deleted, or the last one, if ended_at is not null.';
+
+comment on function millrace.search(text, text, int) is
+  'Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the '
+  'label that entity.label names: by the whole of it, how it begins, or what it contains, as the '
+  'index of yours allows.';
+
+comment on view millrace.run_slas is
+  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
+  'end, of those that came to their end in the last hour and those under way that are overdue '
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to one sweep '
+  'late; with over 5000 live runs, as of counted_at.';
+
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
   'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
@@ -26265,6 +28001,10 @@ comment on function millrace.fail_stage(bigint, text, text, boolean) is
 comment on function millrace.skip(bigint, text) is
   'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
   'by a threshold. Its result is null to those that need it.';
+
+comment on function millrace.start(text, text[], text, int, boolean) is
+  'Starts runs of many entities in one transaction and returns {started, under_way}: as '
+  'millrace.start() of one. What is under way is left as it is, unless p_restart.';
 
 comment on view millrace.status_moves is
   'Which value of a status column may follow which: by the engine as work goes on, by a person who '
@@ -26368,10 +28108,12 @@ begin
       'millrace.size_fault(millrace.work, millrace.stages)',
       'millrace.verdict_of(millrace.work[], millrace.work, millrace.attempts, text, bool, bool, bool, bool, bool)',
       'millrace.lock_uniform_batch(millrace.work[])', 'millrace.verdicts_of(millrace.work[])',
-      'millrace.record_items(millrace.work[])', 'millrace.run_faults()',
-      'millrace.attempt_faults()', 'millrace.job_faults()', 'millrace.stage_faults()',
-      'millrace.check_invariants()', 'millrace.alive_since()', 'millrace.live_workers(int4)',
-      'millrace.has_ready_work(int4)', 'millrace.may_scale_out(millrace.stages)',
+      'millrace.record_items(millrace.work[])', 'millrace.check_invariants()',
+      'millrace.slice_end(int8, int4)', 'millrace.check_between(int8, int8)',
+      'millrace.check_slice(int8, int4)', 'millrace.go_on_checking(int4)',
+      'millrace.invariant_findings(bool)', 'millrace.alive_since()',
+      'millrace.live_workers(int4)', 'millrace.has_ready_work(int4)',
+      'millrace.may_scale_out(millrace.stages)',
       'millrace.claim(millrace.stages, uuid, uuid, int4)',
       'millrace.drop_claims(uuid, uuid, int4)',
       'millrace.project_started(millrace.stages, text[])', 'millrace.held_items(uuid, int8[])',
@@ -26391,7 +28133,7 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor()', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
+      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
       'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
       'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
@@ -26400,7 +28142,7 @@ begin
       'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
       'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
       'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
-      'millrace.end_runs(int8[], millrace.run_status)',
+      'millrace.end_runs(int8[], millrace.run_status, int4)',
       'millrace.on_status_written(int4, text, text, text[], text[])',
       'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',
       'millrace.write_entities(int4, text, text, millrace.change[], text[], text[])',
@@ -26412,7 +28154,7 @@ begin
       'millrace.report_caught(text, text, text, text, jsonb)',
       'millrace.copy_metadata(int4, text[])', 'millrace.refuse_metadata(text[])',
       'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
-      'millrace.metadata_faults()', 'millrace.copy_earlier_results(int8[], int4[])',
+      'millrace.copy_earlier_results(int8[], int4[])',
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, bool)',
       'millrace.refuse_missing_needs(int8[], int4)',
@@ -26428,18 +28170,22 @@ begin
       'millrace.apply_outcomes_guarded(millrace.work[], int4, timestamptz)',
       'millrace.storable_item(json)', 'millrace.items_of(json)',
       'millrace.item_fault(jsonb, text, int8)', 'millrace.parse_items(json, text)',
-      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.prune_runs(int8[])',
-      'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
+      'millrace.retention_days(millrace.pipelines)', 'millrace.lock_prunable(int8[])',
+      'millrace.prune_runs(int8[])',
+      'millrace.prune_pipeline(millrace.pipelines, timestamptz)', 'millrace.begin_pruning()',
+      'millrace.schedule_pruning(bool)', 'millrace.prune()',
+      'millrace.project_queued(int4, int4, int4[], text[])',
       'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4, bool)',
       'millrace.show_new_runs(int4, int4, int8[], text[])',
       'millrace.queue_here(int4, int4, text[], text[], bool, bool)',
       'millrace.queue_stage(int4, int4, text[], text[], bool, bool)', 'millrace.contracts()',
-      'millrace.engine()', 'millrace.refuse_contract()',
-      'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
-      'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
-      'millrace.name_parents(int4, int8[])', 'millrace.retry_stage(int4, text, int8[])',
-      'millrace.retry_runs(int8[])', 'millrace.refuse_orphan(millrace.runs)',
-      'millrace.retry_one(int8, text)', 'millrace.retry(int8, text)', 'millrace.row_faults()',
+      'millrace.engine()', 'millrace.refuse_contract()', 'millrace.capped(int8, int4)',
+      'millrace.check_condition(text, jsonb)', 'millrace.runs_to_replay(text, jsonb, int4)',
+      'millrace.replay(text, jsonb, bool)', 'millrace.is_latest_run(int8)',
+      'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
+      'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
+      'millrace.refuse_orphan(millrace.runs)', 'millrace.retry_one(int8, text)',
+      'millrace.retry(int8, text)', 'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
@@ -26452,10 +28198,11 @@ begin
       'millrace.start(text, text, text, int4, bool)', 'millrace.fail_overdue(int8[])',
       'millrace.sweep_deadlines(int4, int4)', 'millrace.fail_lost(int8[])',
       'millrace.sweep_leases(int4, int4)', 'millrace.sweep_pipeline(int4)',
-      'millrace.sweep_features()', 'millrace.forget_leftovers()', 'millrace.sweep()',
-      'public.millrace_sweep()', 'millrace.project(int4, millrace.change[])',
-      'millrace.wait(int4, millrace.work[])', 'millrace.release(int4, millrace.work[])',
-      'millrace.fail_tired(int4, millrace.work[])', 'millrace.cancel_attempts(int8[], int4[])',
+      'millrace.sweep_features()', 'millrace.sweep_checks()', 'millrace.forget_leftovers()',
+      'millrace.sweep()', 'public.millrace_sweep()',
+      'millrace.project(int4, millrace.change[])', 'millrace.wait(int4, millrace.work[])',
+      'millrace.release(int4, millrace.work[])', 'millrace.fail_tired(int4, millrace.work[])',
+      'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
       'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
@@ -26511,7 +28258,7 @@ begin
       'millrace.judge_rule(millrace.alert_rules, timestamptz)',
       'millrace.resolve_unwatched(timestamptz)', 'millrace.judge_rules()',
       'millrace.sweep_rules()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
-      'millrace.late_runs(int4)', 'millrace.raise_alerts(int4)',
+      'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
       'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
@@ -26527,8 +28274,7 @@ begin
       'millrace.save_slice(millrace.bulks, int8, int8[], int4[])', 'millrace.work_slice(int8)',
       'millrace.work_bulks()', 'millrace.schedule_bulks()', 'millrace.sweep_operators()',
       'millrace.shown_bulk(millrace.bulks)', 'millrace.check_bulk(jsonb, jsonb)',
-      'millrace.average_costs(int4)', 'millrace.estimate_cost(int4, jsonb, int8[])',
-      'millrace.preview_of(int4, jsonb, jsonb)',
+      'millrace.estimate_cost(int4, jsonb, int8[])', 'millrace.preview_of(int4, jsonb, jsonb)',
       'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
       'millrace.bulk_seen(millrace.caller, int8)',
       'millrace.refuse_bulk(millrace.bulks, text)',
@@ -26554,14 +28300,14 @@ begin
       'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
       'millrace.take_by_turns(millrace.stages, uuid, int4, uuid, timestamptz, int8)',
       'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
-      'millrace.limit_faults()', 'millrace.consume_child_tallies(int8)',
-      'millrace.recount_children(int8)', 'millrace.hold_fan_out(int8)',
-      'millrace.collect_children(int8)', 'public.millrace_collect_children(int8[])',
-      'millrace.parents_to_collect(int8[])', 'millrace.is_done(int8, int4)',
-      'millrace.running_of(int8[])', 'millrace.thresholds_hold(int8, jsonb)',
-      'millrace.open_runs(int4, int8[])', 'millrace.runs_to_begin(int4, int8[])',
-      'millrace.unmet_runs(int4, int8[])', 'millrace.attempt_costs(int8[])',
-      'millrace.keep_costs(int8[])', 'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
+      'millrace.consume_child_tallies(int8)', 'millrace.recount_children(int8)',
+      'millrace.hold_fan_out(int8)', 'millrace.collect_children(int8)',
+      'public.millrace_collect_children(int8[])', 'millrace.parents_to_collect(int8[])',
+      'millrace.is_done(int8, int4)', 'millrace.running_of(int8[])',
+      'millrace.thresholds_hold(int8, jsonb)', 'millrace.open_runs(int4, int8[])',
+      'millrace.runs_to_begin(int4, int8[])', 'millrace.unmet_runs(int4, int8[])',
+      'millrace.attempt_costs(int8[])', 'millrace.keep_costs(int8[])',
+      'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
       'millrace_evidence.entity_costs(text, text[])', 'millrace.use_new_pipeline()',
       'millrace.share_of(text)', 'millrace.new_way_ids(millrace.pipelines, text[])',
       'millrace.replacing_pipeline(text)',
@@ -26588,15 +28334,14 @@ begin
       'millrace.act_on_alert(millrace.caller, jsonb, int8)', 'millrace.filter_fields()',
       'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
       'millrace.asked_cursor(jsonb)', 'millrace.read_filter(millrace.caller, jsonb)',
-      'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, int4)',
+      'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
       'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.shown_line(millrace.journal)',
       'millrace.shown_pause(bool, int8)', 'millrace.shown_stages(text[])',
-      'public.millrace_overview(jsonb)', 'millrace.capped_count(text, int4)',
-      'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
-      'millrace.shown_series(text, text, timestamptz, timestamptz, interval)',
-      'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
+      'public.millrace_overview(jsonb)', 'public.millrace_pipeline(jsonb)',
+      'public.millrace_series(jsonb)', 'public.millrace_dead_letters(jsonb)',
+      'millrace.find_lines(text, text, jsonb)',
       'millrace.line_condition(millrace.caller, jsonb)', 'public.millrace_alerts(jsonb)',
-      'public.millrace_journal(jsonb)', 'millrace.search_runs(millrace.caller, jsonb)',
+      'public.millrace_journal(jsonb)', 'millrace.search_runs(millrace.caller, text, text[])',
       'public.millrace_search(jsonb)', 'millrace.cut_text(text, int4)',
       'millrace.shown_payload(jsonb)', 'millrace.shown_error(jsonb, bool)',
       'millrace.standing_of(int8)', 'millrace.shown_runs(int8[])',
@@ -26616,13 +28361,12 @@ begin
       'millrace.complete_and_end(int4, millrace.work[], int8[], text[])',
       'millrace.skip_the_rest(int8[])', 'millrace.tally_done(int4[], int8[])',
       'millrace.show_skipped_rest(int4, int8[])', 'millrace.take_ending_back(millrace.runs)',
-      'millrace.ending_faults()', 'millrace.child_failure(millrace.fan_outs)',
+      'millrace.child_failure(millrace.fan_outs)',
       'millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz)',
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
-      'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
-      'millrace.figure_faults()', 'millrace.summed_faults()',
-      'millrace.bucket_quantile(int8[], float8)', 'millrace.figures_of(text, text)',
+      'millrace.join_children(millrace.fan_outs)', 'millrace.bucket_quantile(int8[], float8)',
+      'millrace.figures_of(text, text)',
       'millrace.figure_rows(int4, int4, timestamptz, timestamptz, bool)',
       'millrace.summed_figures(int4, int4, timestamptz, timestamptz, interval)',
       'millrace.figures(text, text, timestamptz, timestamptz)',
@@ -26674,7 +28418,10 @@ begin
       'millrace.keep_to_quotas(millrace.stages, uuid, int8[])',
       'millrace.keep_to_quota(millrace.stages, millrace.payer, int8[])',
       'millrace.charge_starts(millrace.stages, millrace.payer, int8[])',
-      'millrace.pass_limiter(int4, bool)', 'millrace.tokens_of(jsonb, millrace.limiters)',
+      'millrace.check_label(jsonb)', 'millrace.label_search(millrace.pipelines)',
+      'millrace.missing_label_index(millrace.pipelines)', 'millrace.save_label(int4, jsonb)',
+      'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
+      'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
       'millrace.lock_limiters(text)',
@@ -26708,8 +28455,14 @@ begin
       'millrace.reset(int8, text)', 'millrace.needing(int4, int4)',
       'millrace.retry_failed_children(millrace.fan_outs)',
       'millrace.reset_failed_children(int8, text)', 'millrace.reset_children(int8, text)',
-      'millrace.reopen_fan_outs(int4, int8[])', 'millrace.refile_items(int8, text[])',
-      'millrace.retry_items(millrace.fan_outs, text[])',
+      'millrace.check_retention(jsonb)', 'millrace.missing_time_index(regclass, text)',
+      'millrace.retention_fault(text, text)', 'millrace.prune_rows(regclass, tid[])',
+      'millrace.old_rows(regclass, text, timestamptz, millrace.prune_progress, int4)',
+      'millrace.prune_table(millrace.pipelines, text, timestamptz)',
+      'millrace.save_retention(int4, jsonb)',
+      'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
+      'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
+      'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
       'millrace.retry_child_runs(int4, int8[])',
       'millrace.commonest_error(int4, int4, timestamptz, timestamptz)',
       'millrace.failure_values(millrace.alert_rules, timestamptz, timestamptz)',
@@ -26718,11 +28471,16 @@ begin
       'millrace.figure_values(millrace.alert_rules, timestamptz)',
       'millrace.queue_values(millrace.alert_rules, timestamptz)',
       'millrace.late_values(millrace.alert_rules, timestamptz)',
-      'millrace.sla_values(millrace.alert_rules, timestamptz)', 'millrace.engine_values()',
+      'millrace.run_sla_values(millrace.alert_rules)', 'millrace.engine_values()',
       'millrace.rule_values(millrace.alert_rules, timestamptz)',
       'millrace.plain_text(text, int4)', 'millrace.count_in_words(numeric)',
       'millrace.rule_message(millrace.alert_rules, millrace.rule_states, timestamptz)',
-      'millrace.playbook_of(text)', 'millrace.group_key(text, text)',
+      'millrace.playbook_of(text)', 'millrace.rows_labelled(millrace.pipelines, text, int4)',
+      'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
+      'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
+      'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
+      'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
+      'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',
@@ -26741,14 +28499,19 @@ begin
       'millrace.skip(int8, text)', 'millrace.begin_roots(int4, int8[])',
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
-      'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
+      'millrace.start_child_runs(int4, int8[])',
+      'millrace.keys_named(millrace.pipelines, text[])',
+      'millrace.refuse_missing_rows(millrace.pipelines, text[], text[])',
+      'millrace.prioritise_entities(int4, text[], int4)',
+      'millrace.entities_under_way(millrace.pipelines, int4, text[])',
+      'millrace.start(text, text[], text, int4, bool)', 'millrace.actor(regclass)',
       'millrace.refuse_status(text, text, text)', 'millrace.values_used(jsonb)',
       'millrace.check_status_columns(jsonb)', 'millrace.check_status_tables(jsonb)',
       'millrace.check_status_chain(jsonb)', 'millrace.check_status_values(jsonb)',
       'millrace.check_layers(jsonb)', 'millrace.check_status_names(jsonb)',
       'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
-      'millrace.status_faults()', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.status_faults(int8, int8)', 'millrace.history_faults(millrace.pipelines)',
       'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',

@@ -191,7 +191,9 @@ describe('what rules look at', () => {
         rule: 'sla',
         pipeline: 'flow',
         stage: null,
-        message: expect.stringMatching(/^the median of flow end to end is about .*, above its bound of 20 minutes, for 1\d minutes$/),
+        message: expect.stringMatching(
+          /^the median of flow end to end is about .*, above its bound of 20 minutes, for 1\d minutes$/,
+        ),
         playbook: 'docs/playbooks/stuck.md',
       },
     ]);

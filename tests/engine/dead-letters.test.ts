@@ -84,7 +84,9 @@ test('dead letters are counted by stage and error, with the oldest and the newes
     { pipeline: 'flow', stage: 'two', error_code: 'late', runs: '2', oldest: last, newest: last },
   ]);
   await engine.sql.query(`select millrace.replay('flow', '{"stage": "one"}', false)`);
-  expect(await engine.rows('select stage, runs from millrace.dead_letter_counts')).toEqual([{ stage: 'two', runs: '2' }]);
+  expect(await engine.rows('select stage, runs from millrace.dead_letter_counts')).toEqual([
+    { stage: 'two', runs: '2' },
+  ]);
 });
 
 test('counts of dead letters and a dry run of replay end at ten thousand, and say so', async ({ engine }) => {

@@ -92,7 +92,11 @@ const damages: [string, string, string][] = [
     once,
   ],
   ['a run fails and nothing says why', `update millrace.runs set status = 'failed' where status = 'completed'`, named],
-  ['a run that did not fail says why', `update millrace.runs set error_code = 'late' where status = 'completed'`, named],
+  [
+    'a run that did not fail says why',
+    `update millrace.runs set error_code = 'late' where status = 'completed'`,
+    named,
+  ],
   ['a result vanishes', `update millrace.attempts set output = null where state = 'completed'`, result],
   ['a result comes before its time', `update millrace.attempts set output = '1' where state = 'queued'`, result],
   [
@@ -185,7 +189,12 @@ plain.for(scenes)('every kind of damage to $name is reported under its rule', as
       // What every other test is ended with finds the same.
       expect(await invariantBreaches(engine.sql)).toEqual(breaches);
       // Slice by slice the same is found, but for what belongs to no run.
-      expect(await bySlices(engine)).toEqual(breaches.filter((row) => row.run_id !== null).map(told).sort());
+      expect(await bySlices(engine)).toEqual(
+        breaches
+          .filter((row) => row.run_id !== null)
+          .map(told)
+          .sort(),
+      );
       const rules = [...new Set(breaches.map((row) => row.rule))];
       if (!rules.includes(rule)) unnoticed.push(`${what}: ${rules.join('; ') || 'nothing'}`);
       await engine.sql.query('rollback');

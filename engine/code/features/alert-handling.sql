@@ -217,7 +217,7 @@ begin
       coalesce(string_agg(f.detail, '; ' order by f.detail), coalesce((
         select string_agg(c.name, ', ' order by c.name)
         from millrace.alert_channels c
-        where c.enabled), 'no channel: nobody is told; see docs/alerts.md'))
+        where c.enabled), 'no channel: nobody is told; see docs/alerting.md'))
     from (
       select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
         'then select millrace.resend(%L)', c.name, count(*),

@@ -50,7 +50,7 @@ declare
 begin
   if v_fault is not null then
     raise exception 'rule %: %', new.name, v_fault
-      using errcode = 'MR002', hint = 'See docs/alerts.md. The rules stay as they were.';
+      using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
   elsif new.pipeline is null and new.stage is not null and new.stage <> '*' then
     raise exception 'rule %: stage is %, but no pipeline is named', new.name, new.stage
       using errcode = 'MR002', hint = 'Name the pipeline that has the stage, or use ''*''.';
