@@ -82,7 +82,8 @@ withEngine('the statement of errors.md counts dead letters by code', async ({ en
   const worker = await Worker.of(engine, 'one');
   const error = { code: 'not_found', message: 'the page is gone', permanent: true };
   await worker.report(...(await worker.take()).map((item) => failed(item, error)));
+  const at = await engine.now();
   expect(await engine.rows(statement)).toEqual([
-    { pipeline: 'flow', stage: 'one', error_code: 'not_found', count: '2' },
+    { pipeline: 'flow', stage: 'one', error_code: 'not_found', runs: '2', oldest: at, newest: at },
   ]);
 });

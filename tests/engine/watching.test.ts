@@ -99,13 +99,13 @@ test('timeline shows every attempt of a run in order, with times, parents, error
   await engine.advance('2 seconds');
   const item = await worker.takeOne();
   await engine.advance('3 seconds');
-  await worker.report({ ...failed(item), usage: { input_tokens: 7 } });
+  await worker.report({ ...failed(item, { stack: 'at handler' }), usage: { input_tokens: 7 } });
   await engine.advance('30 seconds');
   await worker.report({ ...completed(await worker.takeOne()), usage: { cost_usd: 0.5 } });
   const run = (await engine.run(id)).id;
   const rows = await engine.rows(
     `select stage, number, state, parent_id, retry_count, extract(epoch from took)::int as took,
-       extract(epoch from started_at - queued_at)::int as queued_for, error_code, usage from millrace.timeline($1)`,
+       extract(epoch from started_at - queued_at)::int as queued_for, error_code, error_stack, usage from millrace.timeline($1)`,
     [run],
   );
   expect(rows).toMatchObject([
@@ -116,6 +116,7 @@ test('timeline shows every attempt of a run in order, with times, parents, error
       took: 3,
       queued_for: 2,
       error_code: 'timeout',
+      error_stack: 'at handler',
       usage: { input_tokens: 7 },
     },
     { stage: 'first', number: 2, state: 'completed', retry_count: 1, took: 0, usage: { cost_usd: 0.5 } },

@@ -119,6 +119,33 @@ describe('what a handler throws', () => {
   });
 });
 
+describe('where it was thrown', () => {
+  const lines = (name: string, count: number) => `${`    at ${name} (file:///handler.ts:1:1)\n`.repeat(count)}`;
+  const thrown = (message: string, places: string) =>
+    Object.assign(new TypeError(message), { stack: `TypeError: ${message}\n${places}` });
+
+  test('is kept of what nobody foresaw, without the message that the detail has', () => {
+    const { detail, stack } = classify(thrown(`${'m'.repeat(1_000_000)}\nat the end`, lines('handler', 3)));
+    expect(detail).toHaveLength(2_000);
+    expect(stack).toBe(lines('handler', 3).trim());
+    expect(classify(new Error('broken')).stack).toMatch(/^at .*errors\.test\.ts/);
+  });
+
+  test('has two kilobytes at most, of whole characters that Postgres can store', () => {
+    const { stack = '' } = classify(thrown('x', lines('é😀\u0000\ud800', 500)));
+    expect(new TextEncoder().encode(stack).length).toBeGreaterThan(2_040);
+    expect(new TextEncoder().encode(stack).length).toBeLessThanOrEqual(2_048);
+    expect(stack).toContain('é😀\ufffd\ufffd');
+    expect(stack).not.toContain('\u0000');
+  });
+
+  test('is nobody’s business where the error was foreseen', () => {
+    expect(classify(new PermanentError('no_content', 'nothing there'))).not.toHaveProperty('stack');
+    expect(classify(new Error('fetch failed'))).not.toHaveProperty('stack');
+    expect(classify('a text')).not.toHaveProperty('stack');
+  });
+});
+
 describe('what the owner of a row reads', () => {
   test('names no address of a dead service, which operators find in the detail', async () => {
     const url = await refusedUrl();

@@ -13,7 +13,7 @@ export type StageDefinition = { name: string; needs?: string[] } & Row;
 
 export interface Definition {
   pipeline: string;
-  entity: { table: string; key: string; projection: string; metadata?: string };
+  entity: { table: string; key: string; projection: string; metadata?: string; label?: string };
   stages: StageDefinition[];
 }
 

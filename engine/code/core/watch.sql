@@ -5,52 +5,92 @@
 -- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
 -- one of ten.
 
--- What is started, by stage: read from the leases, of which there are as many as workers at work.
-create or replace view millrace.started_work as
-select a.stage_id, count(*) as started, min(a.queue_at) as oldest_due_at
-from millrace.claims c
-cross join lateral unnest(c.attempt_ids) i(id)
-join millrace.attempts a on a.id = i.id and a.token = c.token and a.state = 'started'
-group by a.stage_id;
+-- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
+-- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
+-- cannot see to it that its tables are never read whole.
+create or replace function millrace.held_counts()
+returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+as $$
+begin
+  return query
+    select h.stage_id, count(h.queue_at), count(*) - count(h.queue_at),
+      min(coalesce(h.queue_at, h.started_at))
+    from (
+      select a.stage_id, a.queue_at, a.started_at
+      from millrace.claims c
+      cross join lateral unnest(c.attempt_ids) i(id)
+      -- A lateral look-up, or the planner may walk all attempts.
+      cross join lateral (
+        select o.stage_id, o.queue_at, o.started_at
+        from millrace.attempts o
+        where o.id = i.id and o.token = c.token and o.state = 'started'
+        limit 1) a
+      union all
+      (select a.stage_id, a.queue_at, a.started_at
+       from millrace.attempts a
+       where a.deadline_at is not null
+       limit 50000)) h
+    group by h.stage_id;
+end
+$$;
+
+-- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
+-- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
+-- of the queue's index.
+create or replace function millrace.live_counts()
+returns table (
+  stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
+  oldest_due_at timestamptz, oldest_open_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_sort = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
+      coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
+    from millrace.stages s
+    left join millrace.held_counts() h on h.stage_id = s.id
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now
+        limit 1000 + coalesce(h.started, 0)) k) r
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at > v_now
+        limit 1000) k) b
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.runs f
+        where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
+        order by f.error_code
+        limit 1000) k) d
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) o on true;
+end
+$$;
 
 create or replace view millrace.queue_depth as
-with moment as materialized (
-  select millrace.now() as now
-), started as materialized (
-  select w.stage_id, w.started from millrace.started_work w
-)
-select p.name as pipeline, s.name as stage,
-  -- Those that are started stand at the head of the queue's index.
-  greatest(r.n - coalesce(w.started, 0), 0) as ready, b.n as in_backoff,
-  coalesce(w.started, 0) as started, o.queue_at as oldest_due_at
-from millrace.stages s
+select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-cross join moment m
-left join started w on w.stage_id = s.id
-cross join lateral (
-  select count(*) as n
-  from (
-    select
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.queue_at <= m.now
-    limit 1000 + coalesce(w.started, 0)) k) r
-cross join lateral (
-  select count(*) as n
-  from (
-    select
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.queue_at > m.now
-    limit 1000) k) b
-left join lateral (
-  select a.queue_at
-  from millrace.attempts a
-  where a.stage_id = s.id
-    and a.queue_at is not null
-    and a.state = 'queued'
-  order by a.queue_at, a.id
-  limit 1) o on true
 order by p.name, s.id;
 comment on view millrace.queue_depth is
   'How much is queued at each stage, from the queue''s own index. ready and in_backoff are exact '
@@ -59,66 +99,36 @@ comment on view millrace.queue_depth is
 create or replace view millrace.stage_health as
 with moment as materialized (
   select millrace.now() as now, millrace.alive_since() as alive_since
-), depth as materialized (
-  select q.pipeline, q.stage, q.ready, q.in_backoff, q.started, q.oldest_due_at
-  from millrace.queue_depth q
-), waiting as materialized (
-  select a.stage_id, count(*) as n, min(a.started_at) as since
-  from (
-    select o.stage_id, o.started_at
-    from millrace.attempts o
-    where o.deadline_at is not null
-    limit 50000) a
-  group by a.stage_id
-), working as materialized (
-  select w.stage_id, w.oldest_due_at as since from millrace.started_work w
 ), worker as materialized (
   select w.stage_id, count(*) as n
   from millrace.workers w
   where w.left_at is null
     and w.heartbeat_at > (select m.alive_since from moment m)
   group by w.stage_id
-), told as materialized (
-  select t.stage_id, sum(t.n) filter (where t.outcome = 'completed') as completed,
-    sum(t.n) filter (where t.outcome = 'retried') as retried
+), pulse as materialized (
+  select p.stage_id, sum(p.n) filter (where p.outcome = 'completed') as completed,
+    sum(p.n) filter (where p.outcome = 'retried') as retried
   from (
-    select t.stage_id, o.outcome, o.n
-    from millrace.totals t
-    cross join lateral (
-      values ('completed', t.completed), ('retried', t.retried)) o(outcome, n)
-    union all
-    (select p.stage_id, p.outcome, p.n from millrace.pulses p limit 10000)) t
-  group by t.stage_id
-), late as materialized (
-  select l.stage_id, l.late from millrace.late_counts() l
+    select o.stage_id, o.outcome, o.n
+    from millrace.pulses o
+    limit 10000) p
+  group by p.stage_id
 )
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  d.ready, d.in_backoff, d.started, coalesce(w.n, 0) as waiting,
-  coalesce(t.completed, 0)::bigint as completed, f.n as failed,
-  coalesce(t.retried, 0)::bigint as retries,
-  case when o.since <= m.now then m.now - o.since end as oldest_age,
-  coalesce(k.n, 0) as live_workers, s.sla,
+  c.ready, c.in_backoff, c.started, c.waiting,
+  (coalesce(t.completed, 0) + coalesce(u.completed, 0))::bigint as completed, c.failed,
+  (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
+  case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
+  coalesce(w.n, 0) as live_workers, s.sla,
   case when s.sla is null then 0 else coalesce(l.late, 0) end as late
-from millrace.stages s
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 cross join moment m
-join depth d on d.pipeline = p.name and d.stage = s.name
-left join waiting w on w.stage_id = s.id
-left join working g on g.stage_id = s.id
-left join worker k on k.stage_id = s.id
-left join told t on t.stage_id = s.id
-left join late l on l.stage_id = s.id
-cross join lateral (
-  select least(d.oldest_due_at, w.since, g.since) as since) o
-cross join lateral (
-  select count(*) as n
-  from (
-    select
-    from millrace.runs r
-    where r.pipeline_id = s.pipeline_id
-      and r.failed_stage_id = s.id
-      and r.status = 'failed'
-    limit 1000) u) f
+left join worker w on w.stage_id = s.id
+left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
+left join pulse u on u.stage_id = s.id
+left join millrace.late_counts() l on l.stage_id = s.id
 order by p.name, s.id;
 comment on view millrace.stage_health is
   'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
@@ -162,7 +172,7 @@ returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -171,11 +181,12 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
   order by a.id
 $$;
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';

@@ -83,7 +83,9 @@ cross join lateral (
     and m.minute >= h.hour
     and m.minute < h.hour + interval '1 hour') s
 where h.hour > (
-    select millrace.now() - make_interval(hours => millrace.setting('minutes_hours')::int))
+    select millrace.now() - make_interval(hours => s.value::int)
+    from millrace.settings s
+    where s.name = 'minutes_hours')
   and (h.completed + h.ended <> s.completed
     or h.failed + h.retried <> s.failed
     or h.skipped + h.cancelled <> s.passed_over

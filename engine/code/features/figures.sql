@@ -12,23 +12,30 @@ language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_bounds float8[] := millrace.bucket_bounds();
-  v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
+  v_bounds float8[];
+  v_count bigint;
+  v_wanted float8 := 0;
   v_below float8 := 0;
 begin
-  if coalesce(v_wanted, 0) = 0 then
+  foreach v_count in array p_counts loop
+    v_wanted := v_wanted + coalesce(v_count, 0);
+  end loop;
+  if v_wanted = 0 then
     return null;
   end if;
+  v_bounds := millrace.bucket_bounds();
+  v_wanted := v_wanted * p_share;
   for v_i in 1 .. 16 loop
-    if v_below + p_counts[v_i] >= v_wanted and p_counts[v_i] > 0 then
+    v_count := p_counts[v_i];
+    if v_count > 0 and v_below + v_count >= v_wanted then
       return case v_i
-        when 1 then v_bounds[1] * (v_wanted - v_below) / p_counts[1]
+        when 1 then v_bounds[1] * (v_wanted - v_below) / v_count
         when 16 then v_bounds[15]
         else v_bounds[v_i - 1] * power(
-          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / p_counts[v_i])
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / v_count)
       end;
     end if;
-    v_below := v_below + p_counts[v_i];
+    v_below := v_below + v_count;
   end loop;
   return v_bounds[15];
 end
@@ -64,8 +71,8 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 declare
   -- From here on all minutes are kept.
-  v_kept timestamptz := date_trunc('hour', millrace.now()
-    - make_interval(hours => millrace.setting('minutes_hours')::int - 1), 'UTC');
+  v_kept timestamptz := date_trunc('hour', millrace.now() - make_interval(hours => (
+    select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
   v_first_hour timestamptz := case
     when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
     else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
@@ -121,7 +128,8 @@ begin
         sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
         sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
         sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
-        sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
+        sum(m.output_tokens) as output_tokens,
+        case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
         array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
           sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
           sum(m.r14), sum(m.r15)] as runs,

@@ -44,41 +44,43 @@ as $$
     group by 1) f
 $$;
 
--- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta).
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
+-- made of few rows.
 create or replace function millrace.delta_sql() returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     counted as (
-      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, %1$s,
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
         coalesce(sum(t.cost_usd), 0) as cost_usd,
         coalesce(sum(t.input_tokens), 0) as input_tokens,
         coalesce(sum(t.output_tokens), 0) as output_tokens
       from taken t
       group by 1, 2, 3
     ), bucket as (
-      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, k.kind,
-        width_bucket(greatest(k.ms, 0), millrace.bucket_bounds()) as place,
-        count(*) as n, sum(greatest(k.ms, 0)) as ms
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
       from taken t
       cross join lateral (
-        select 'r' as kind, u::float8 as ms from unnest(t.run_ms) u
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
         union all
-        select 'w', u::float8 from unnest(t.wait_ms) u) k
-      where k.ms is not null
-      group by 1, 2, 3, 4, 5
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
     ), measured as (
       select b.pipeline_id, b.stage_id, b.minute,
-        sum(b.ms) filter (where b.kind = 'r') as run_ms,
-        sum(b.ms) filter (where b.kind = 'w') as wait_ms, %2$s
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
       from bucket b
       group by 1, 2, 3
     ), coded as (
       select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
       from (
-        select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute,
-          u as code, count(*) as n
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
         from taken t
         cross join lateral unnest(t.codes) u
         group by 1, 2, 3, 4) c
@@ -92,9 +94,9 @@ as $$
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
       from unnest((millrace.figure_columns())[:8]) c),
-    (select string_agg(format(
-        'sum(b.n) filter (where b.kind = %1$L and b.place = %2$s) as %1$s%2$s', k, i), ', ')
-      from unnest('{r,w}'::text[]) k, generate_series(0, 15) i))
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i))
 $$;
 
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
@@ -105,13 +107,18 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s, millrace.add_codes(array_agg(d.codes))
+    select d.pipeline_id, d.stage_id, %4$s %5$s, case
+        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
+      end
     from delta d
     group by d.pipeline_id, d.stage_id %6$s
     order by d.pipeline_id, d.stage_id
     on conflict (%7$s) do update set %8$s,
-      codes = case when excluded.codes is null then t.codes
-        else millrace.add_codes(array[t.codes, excluded.codes]) end
+      codes = case
+        when excluded.codes is null then t.codes
+        when t.codes is null then excluded.codes
+        else millrace.add_codes(array[t.codes, excluded.codes])
+      end
     returning 1$q$,
     p_table, p_time || ',', string_agg(c, ', '),
     case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
@@ -139,7 +146,7 @@ begin
     with taken as materialized (
       delete from millrace.pulses p
       where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
-      returning p.*
+      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
     ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
     select count(*) from taken$q$,
     millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
@@ -158,9 +165,11 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_oldest_minute timestamptz :=
-    v_now - make_interval(hours => millrace.setting('minutes_hours')::int);
+    v_now - make_interval(hours => (
+      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
   v_oldest_hour timestamptz :=
-    v_now - make_interval(days => millrace.setting('hours_days')::int);
+    v_now - make_interval(days => (
+      select s.value::int from millrace.settings s where s.name = 'hours_days'));
   v_minutes int;
   v_hours int;
 begin

@@ -60,7 +60,8 @@ create or replace function millrace.runs_found(p_text text, p_pipeline text, p_l
 returns table (run_id bigint, found_by text, place int)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -115,7 +116,8 @@ returns table (
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 declare

@@ -171,8 +171,8 @@ order by p.name;
 comment on view millrace.run_slas is
   'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
   'end, of those that came to their end in the last hour and those under way that are overdue '
-  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to one sweep '
-  'late; with over 5000 live runs, as of counted_at.';
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
+  'one sweep late; with over 5000 live runs, as of counted_at.';
 
 -- Looks at pipelines whose runs take longer than their bounds.
 create or replace function millrace.run_sla_findings()

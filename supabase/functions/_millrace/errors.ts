@@ -5,6 +5,8 @@ export interface Failure {
   message: string;
   /** The whole of it, for operators alone, where the message does not say it. */
   detail?: string;
+  /** Of an error that nobody foresaw: where it was thrown, for operators alone. */
+  stack?: string;
   permanent: boolean;
   retry_after_ms?: number;
 }
@@ -82,6 +84,7 @@ export class UnavailableError extends RetriableError {}
 export class LeaseLost extends Error {}
 
 const MAX_MESSAGE_LENGTH = 2000;
+const MAX_STACK_BYTES = 2048;
 const UNDESCRIBED = 'Something was thrown that cannot be turned into text: throw an Error.';
 
 /**
@@ -114,13 +117,16 @@ export function classify(error: unknown): Failure {
 }
 
 function describe(error: unknown): Failure {
-  const known = error instanceof StageError ? error : (classifyNetworkError(error) ?? unexpected(error));
+  const foreseen = error instanceof StageError ? error : classifyNetworkError(error);
+  const known = foreseen ?? unexpected(error);
   const failure: Failure = {
     code: known.code,
     message: excerpt(known.message, MAX_MESSAGE_LENGTH),
     permanent: known.permanent,
   };
   if (known.detail !== undefined) failure.detail = excerpt(known.detail, MAX_MESSAGE_LENGTH);
+  const stack = foreseen ? '' : stackOf(error);
+  if (stack) failure.stack = stack;
   if (known.retryAfterMs !== undefined) failure.retry_after_ms = known.retryAfterMs;
   return failure;
 }
@@ -212,6 +218,16 @@ function unexpected(error: unknown): StageError {
   const name = error instanceof Error && error.name !== 'Error' ? `${error.name}: ` : '';
   const said = 'Something went wrong that nobody foresaw (unexpected_error).';
   return new RetriableError('unexpected_error', said, undefined, `${name}${messageOf(error)}`);
+}
+
+/** The places that an error came by, without its message, which the detail has; empty where it knows none. */
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return '';
+  const said = error.stack.indexOf(error.message);
+  const places = said < 0 ? error.stack : error.stack.slice(said + error.message.length);
+  const bytes = new TextEncoder().encode(storableText(places.trim())).subarray(0, MAX_STACK_BYTES);
+  // A cut may leave part of a character, which is held back for bytes that never come.
+  return new TextDecoder().decode(bytes, { stream: true });
 }
 
 function describeChain(error: unknown): string {

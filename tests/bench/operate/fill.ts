@@ -27,7 +27,9 @@ export async function fill(owner: pg.Client, size: Size): Promise<void> {
   await owner.query(`create table public.bench_pages (id bigint primary key, url text not null);
     create index bench_pages_by_url on public.bench_pages (url text_pattern_ops)`);
   for (let number = 1; number <= worked + beside; number += 1) {
-    await owner.query('select millrace.define($1)', [JSON.stringify(definition(number, number <= worked ? passed : 60))]);
+    await owner.query('select millrace.define($1)', [
+      JSON.stringify(definition(number, number <= worked ? passed : 60)),
+    ]);
   }
   const completed = Math.round((size.attempts - size.queued - ofDead * size.dead) / passed);
   const runs = completed + size.dead + size.queued;
@@ -39,12 +41,25 @@ export async function fill(owner: pg.Client, size: Size): Promise<void> {
   // In the order of their ids: those that completed and failed over eighty days, mixed, then those that are queued.
   await owner.query(writeRuns, [runs, completed + size.dead, Math.round((completed + size.dead) / size.dead)]);
   await owner.query(writeAttempts, [passed]);
+  await fillMinutes(owner);
   await owner.query('vacuum analyze');
+}
+
+/** A full day of minutes for each stage, and their sum, where the engine keeps such figures. */
+async function fillMinutes(owner: pg.Client): Promise<void> {
+  const { rows } = await owner.query(`select to_regclass('millrace.minutes') is not null as there`);
+  if (!rows[0]?.there) return;
+  await owner.query(`insert into millrace.minutes (pipeline_id, stage_id, minute, completed, failed, run_ms, wait_ms, r5, w4)
+    select s.pipeline_id, s.id, m, 9, 1, 9000, 900, 10, 10
+    from millrace.stages s, generate_series(date_trunc('minute', now()) - interval '1 day', now(), interval '1 minute') m`);
+  await owner.query(`insert into millrace.totals (pipeline_id, stage_id, completed, failed)
+    select m.pipeline_id, m.stage_id, sum(m.completed), sum(m.failed) from millrace.minutes m group by 1, 2
+    on conflict do nothing`);
 }
 
 const definition = (number: number, stages: number) => ({
   pipeline: `bench_${number}`,
-  entity: { table: 'public.bench_pages', key: 'id', projection: 'none' },
+  entity: { table: 'public.bench_pages', key: 'id', projection: 'none', label: 'url' },
   stages: Array.from({ length: stages }, (_, place) => ({
     name: `stage_${place + 1}`,
     kind: 'function',

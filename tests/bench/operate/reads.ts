@@ -1,0 +1,101 @@
+// What an operator's reads take in a large project, beside the forms that they had when they walked the history.
+import { performance } from 'node:perf_hooks';
+import type pg from 'pg';
+import { median, type Result, round } from '../results.ts';
+
+const rounds = 9;
+
+const page = `select * from millrace.dead_letters where pipeline = 'bench_3' order by failed_at desc limit 50`;
+const replayOne = `select millrace.replay('bench_3', '{"stage": "stage_2", "error_code": "error_1"}')`;
+const day = `now() - interval '1 day', now()`;
+const figures = `select * from millrace.figures('bench_3', 'stage_2', ${day})`;
+const series = `select * from millrace.series('bench_3', 'stage_2', ${day}, interval '1 minute')`;
+const formerStageHealth = `
+  select p.name, s.name, count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()),
+    count(a.id) filter (where a.state = 'completed' and not a.superseded),
+    count(distinct a.run_id) filter (where a.state = 'failed' and r.status = 'failed' and not a.superseded),
+    count(a.id) filter (where a.retry_count > 0), millrace.live_workers(s.id)
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  left join millrace.attempts a on a.stage_id = s.id
+  left join millrace.runs r on r.id = a.run_id
+  group by p.name, s.id, s.name
+  order by p.name, s.id`;
+const formerReplay = `
+  set enable_seqscan = off; set enable_indexonlyscan = off; set enable_mergejoin = off; set enable_hashjoin = off;
+  set enable_memoize = off; set jit = off;
+  select count(*)
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
+  where r.status = 'failed'
+    and p.name = 'bench_3'
+    and not exists (
+      select from millrace.attempts n where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
+    and not exists (
+      select from millrace.runs o
+      where o.entity_id = r.entity_id and o.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and o.id > r.id);
+  reset all`;
+
+/** By name; where a table or view is named, the read is left out unless that is there. */
+const reads: [name: string, statement: string, needs?: string][] = [
+  ['stage_health', 'select * from millrace.stage_health'],
+  ['queue_depth', 'select * from millrace.queue_depth'],
+  ['doctor()', 'select * from millrace.doctor()'],
+  ['a slice of check_slice(), 500 runs', 'select * from millrace.check_slice(100000, 500)'],
+  ['dead letters, a page of a pipeline', page],
+  ['dead letters, how many', 'select count(*) from millrace.dead_letters'],
+  ['dead_letter_counts', 'select * from millrace.dead_letter_counts'],
+  ['a dry run of replay(), 2,000 match', `select millrace.replay('bench_3')`],
+  ['a dry run of replay(), by stage and error', replayOne],
+  ['timeline of a run', 'select * from millrace.timeline(50000)'],
+  ['operations of a run', 'select * from millrace.operations where run_id = 50000'],
+  ['search by label', `select * from millrace.search('https://example.com/pages/12345')`],
+  ['search by key', `select * from millrace.search('12345')`],
+  ['retention', 'select * from millrace.retention'],
+  ['job_outcomes', 'select * from millrace.job_outcomes'],
+  ['run_slas', 'select * from millrace.run_slas', 'millrace.run_slas'],
+  ['figures of a stage, a day', figures, 'millrace.totals'],
+  ['series of a stage, a day by minutes', series, 'millrace.totals'],
+  ['overview', `select public.millrace_overview('{}')`, 'millrace.journal'],
+  ['the sweep, all of it', 'select millrace.sweep()'],
+];
+
+/** The same as they were in 0.1.0. */
+const former: [name: string, statement: string][] = [
+  ['doctor(), which was doctor(p_deep => true)', 'select * from millrace.doctor(true)'],
+  ['check_invariants()', 'select count(*) from millrace.check_invariants()'],
+  ['stage_health', formerStageHealth],
+  ['a dry run of replay(), 2,000 match', formerReplay],
+];
+
+/** Medians in milliseconds; each former read is run once. */
+export async function measureReads(
+  owner: pg.Client,
+  variant: string,
+  progress: (message: string) => void,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const add = (engine: string, name: string, value: number) => {
+    results.push({ work: `operate ${name}`, engine, variant, value: round(value), unit: 'ms' });
+    progress(`operate: ${name}, ${engine}: ${round(value)} ms`);
+  };
+  const there: typeof reads = [];
+  for (const read of reads) {
+    const { rows } = await owner.query('select $1::text is null or to_regclass($1) is not null as there', [read[2]]);
+    if (rows[0]?.there) there.push(read);
+  }
+  const times = new Map(there.map(([name]) => [name, [] as number[]]));
+  for (let number = 0; number < rounds; number += 1) {
+    for (const [name, statement] of there) times.get(name)?.push(await took(owner, statement));
+  }
+  for (const [name, list] of times) add('millrace', name, median(list));
+  for (const [name, statement] of former) add('0.1.0', name, await took(owner, statement));
+  return results;
+}
+
+async function took(owner: pg.Client, statement: string): Promise<number> {
+  const started = performance.now();
+  await owner.query(statement);
+  return performance.now() - started;
+}

@@ -1,0 +1,103 @@
+// Runs are found by what people have in their hands.
+import { expect } from 'vitest';
+import { chain, type Engine, test } from '../support/engine.ts';
+
+const find = async (engine: Engine, text: string, pipeline: string | null = null) =>
+  (await engine.rows('select entity_id, label, found_by from millrace.search($1, $2)', [text, pipeline])).map(
+    (row) => `${row.entity_id} ${row.label} by ${row.found_by}`,
+  );
+
+/** A pipeline whose rows are known by their labels, with three of them queued. */
+async function labelled(engine: Engine, index: string | null): Promise<string[]> {
+  await engine.pipeline(chain(['first', 'second']), { label: 'label' });
+  if (index) await engine.sql.query(`create index on public.items ${index}`);
+  const ids = await engine.queued('first', 3);
+  const names = ['https://a.test/one', 'https://a.test/two', '100%_off \\ here'];
+  for (const [place, id] of ids.entries()) {
+    await engine.sql.query('update public.items set label = $1 where id = $2', [names[place], id]);
+  }
+  return ids;
+}
+
+test('a run is found by its number, its trace, the key of its row and its label', async ({ engine }) => {
+  const [one, two] = await labelled(engine, '(label text_pattern_ops)');
+  const run = await engine.run(String(two));
+  expect(await find(engine, String(run.id))).toContain(`${two} https://a.test/two by run`);
+  const trace = await engine.value<string>('select trace_id::text from millrace.runs where id = $1', [run.id]);
+  for (const written of [trace, trace.replaceAll('-', '')]) {
+    expect(await find(engine, written)).toEqual([`${two} https://a.test/two by trace`]);
+  }
+  expect(await find(engine, ` ${one} `)).toContainEqual(expect.stringContaining(`${one} https://a.test/one by`));
+  expect(await find(engine, 'https://a.test/t')).toEqual([`${two} https://a.test/two by label`]);
+  expect(await find(engine, 'https://a.test/')).toHaveLength(2);
+  expect(await find(engine, 'https://a.test/', 'leads')).toEqual([]);
+});
+
+test('a text is looked for as it stands, whatever characters it has', async ({ engine }) => {
+  const ids = await labelled(engine, '(label text_pattern_ops)');
+  expect(await find(engine, '100%_off \\')).toEqual([`${ids[2]} 100%_off \\ here by label`]);
+  for (const text of ['%', '_', '100__off', "'; drop table x --", '\u202e', '<b>', 'x'.repeat(500)]) {
+    expect(await find(engine, text)).toEqual([]);
+  }
+});
+
+test('an index of whole values finds the whole label, and one of trigrams what it contains', async ({ engine }) => {
+  const ids = await labelled(engine, '(label)');
+  expect(await find(engine, 'https://a.test/')).toEqual([]);
+  expect(await find(engine, 'https://a.test/one')).toEqual([`${ids[0]} https://a.test/one by label`]);
+  const owner = await engine.database.connect('supabase_admin');
+  await owner.query('create extension if not exists pg_trgm with schema public');
+  await engine.sql.query('create index on public.items using gin (label public.gin_trgm_ops)');
+  expect(await find(engine, 'TEST/o')).toEqual([`${ids[0]} https://a.test/one by label`]);
+  expect(await find(engine, '/o')).toEqual([]);
+});
+
+test('without an index nothing is found by a label, and doctor says how to make one', async ({ engine }) => {
+  const ids = await labelled(engine, null);
+  expect(await find(engine, 'https://a.test/one')).toEqual([]);
+  const finding = () =>
+    engine.rows(`select ok, detail from millrace.doctor() where what like 'labels of pipeline flow%'`);
+  const remedy = 'create index concurrently on public.items (label text_pattern_ops);';
+  expect(await finding()).toEqual([{ ok: false, detail: `nothing is found by them: ${remedy}` }]);
+  await engine.sql.query(remedy);
+  expect(await finding()).toEqual([{ ok: true, detail: 'label, prefix' }]);
+  expect(await find(engine, 'https://a.test/one')).toEqual([`${ids[0]} https://a.test/one by label`]);
+});
+
+test('the newest run of a row goes first, and the rows without a run are left out', async ({ engine }) => {
+  const [id] = await labelled(engine, '(label text_pattern_ops)');
+  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(String(id))).id]);
+  await engine.queue('first', [String(id)]);
+  await engine.sql.query(`insert into public.items (label) values ('https://a.test/none')`);
+  expect(await find(engine, 'https://a.test/none')).toEqual([]);
+  const found = await engine.rows('select status from millrace.search($1) where entity_id = $1 order by run_id desc', [
+    String(id),
+  ]);
+  expect(found.map((row) => row.status)).toEqual(['running', 'cancelled']);
+});
+
+test('a search refuses a text, a number or a pipeline that it can do nothing with', async ({ engine }) => {
+  const refusal = (statement: string) => engine.refusal(statement);
+  expect(await refusal(`select millrace.search('  ')`)).toMatchObject({ code: 'MR002' });
+  expect(await refusal(`select millrace.search(repeat('x', 1000000))`)).toMatchObject({
+    code: 'MR002',
+    message: 'p_text has 1000000 characters, but must have from 1 to 500',
+  });
+  expect(await refusal(`select millrace.search('x', null, 0)`)).toMatchObject({ code: 'MR002' });
+  expect(await refusal(`select millrace.search('x', 'nothing')`)).toMatchObject({ code: 'MR003' });
+});
+
+test('a label must be a column of texts', async ({ engine }) => {
+  for (const [label, why] of [
+    ['id', 'of type bigint'],
+    ['nothing', 'no column of public.items'],
+  ]) {
+    await engine.pipeline(chain(['only']));
+    const entity = { table: 'public.items', key: 'id', projection: 'columns', label };
+    const definition = JSON.stringify({ pipeline: 'flow', entity, stages: chain(['only']) });
+    expect(await engine.refusal('select millrace.define($1)', [definition])).toMatchObject({
+      code: 'MR001',
+      message: `entity.label is "${label}", which is ${why}`,
+    });
+  }
+});
