@@ -1,7 +1,7 @@
 -- What fan-outs, their attempts and their children say of each other
 
--- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor takes
--- the fan-out over.
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
+-- takes the fan-out over.
 create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
