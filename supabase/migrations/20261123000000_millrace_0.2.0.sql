@@ -981,10 +981,10 @@ select pg_temp.drop_functions(array[
       'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
       'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
-      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
-      'millrace.check_condition_names(jsonb, jsonb)', 'millrace.limit_faults()',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])', 'millrace.fan_out_faults()',
-      'millrace.switch(text, text, bool)'
+      'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
+      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.fan_out_faults()', 'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -5135,6 +5135,25 @@ begin
 end
 $$;
 
+-- Looks at the errors of the last hour, by the index of the log.
+create or replace function millrace.error_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_since timestamptz := millrace.now() - interval '1 hour';
+begin
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > v_since;
+end
+$$;
+
 -- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
 create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
@@ -5153,12 +5172,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
-  return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > millrace.now() - interval '1 hour';
+  return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
 
@@ -6937,7 +6951,8 @@ exception when others then
         'remove it before returning the result', v_why)));
   end if;
   return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
-    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+    'error', jsonb_strip_nulls(jsonb_build_object(
+        'detail', v_item #>> '{error,detail}', 'stack', v_item #>> '{error,stack}'))
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
@@ -7920,6 +7935,21 @@ $$;
 
 -- What the entity tables and the runs say of each other
 
+-- Lists the status columns that a table has of a pipeline's stages; null for another projection.
+create or replace function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and p_pipeline.projection = 'columns'
+      and millrace.has_columns(p_pipeline, s.name));
+end
+$$;
+
 -- Finds rows that show work which no run does, and live runs without a row, by the runs between two
 -- ids. It is stable, so all of it is read in the caller's snapshot.
 --
@@ -7935,15 +7965,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline record;
+  -- Row by row, where there are few: the planner cannot know how many a slice has.
+  v_join text := case
+    when p_after = 0 and p_until = 9223372036854775807
+      then 'join %1$s e on e.%2$I = k.key'
+    else 'cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e' end;
 begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
       format_type(a.atttypid, a.atttypmod) as key_type,
-      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
-       from millrace.stages s
-       where s.pipeline_id = p.id
-         and p.projection = 'columns'
-         and millrace.has_columns(p, s.name)) as statuses
+      millrace.status_columns_of(p) as statuses
     from millrace.pipelines p
     join pg_class c on c.oid = p.entity_table
     join pg_attribute a
@@ -7962,12 +7993,13 @@ begin
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
-    return query execute format($q$
+    return query execute format(replace($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
       from millrace.runs l
-      join %1$s e on e.%2$I = case
-        when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end
+      cross join lateral (
+        select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
+      {{join}}
       where l.pipeline_id = any ($1)
         and l.status <> 'running'
         and l.id > $2
@@ -7978,7 +8010,7 @@ begin
           from millrace.runs o
           where o.entity_id = l.entity_id
             and o.pipeline_id = any ($1)
-            and (o.id > l.id or o.status = 'running'))$q$,
+            and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
     using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
@@ -9199,13 +9231,101 @@ begin
 end
 $$;
 
+-- Watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+-- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
+-- one of ten.
+
+-- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
+-- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
+-- cannot see to it that its tables are never read whole.
+create or replace function millrace.held_counts()
+returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+as $$
+begin
+  return query
+    select h.stage_id, count(h.queue_at), count(*) - count(h.queue_at),
+      min(coalesce(h.queue_at, h.started_at))
+    from (
+      select a.stage_id, a.queue_at, a.started_at
+      from millrace.claims c
+      cross join lateral unnest(c.attempt_ids) i(id)
+      -- A lateral look-up, or the planner may walk all attempts.
+      cross join lateral (
+        select o.stage_id, o.queue_at, o.started_at
+        from millrace.attempts o
+        where o.id = i.id and o.token = c.token and o.state = 'started'
+        limit 1) a
+      union all
+      (select a.stage_id, a.queue_at, a.started_at
+       from millrace.attempts a
+       where a.deadline_at is not null
+       limit 50000)) h
+    group by h.stage_id;
+end
+$$;
+
+-- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
+-- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
+-- of the queue's index.
+create or replace function millrace.live_counts()
+returns table (
+  stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
+  oldest_due_at timestamptz, oldest_open_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_sort = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
+      coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
+    from millrace.stages s
+    left join millrace.held_counts() h on h.stage_id = s.id
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now
+        limit 1000 + coalesce(h.started, 0)) k) r
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at > v_now
+        limit 1000) k) b
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.runs f
+        where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
+        order by f.error_code
+        limit 1000) k) d
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) o on true;
+end
+$$;
+
 -- Lists what a run has been through, attempt by attempt.
 create or replace function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -9214,7 +9334,7 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
@@ -17543,23 +17663,30 @@ language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_bounds float8[] := millrace.bucket_bounds();
-  v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
+  v_bounds float8[];
+  v_count bigint;
+  v_wanted float8 := 0;
   v_below float8 := 0;
 begin
-  if coalesce(v_wanted, 0) = 0 then
+  foreach v_count in array p_counts loop
+    v_wanted := v_wanted + coalesce(v_count, 0);
+  end loop;
+  if v_wanted = 0 then
     return null;
   end if;
+  v_bounds := millrace.bucket_bounds();
+  v_wanted := v_wanted * p_share;
   for v_i in 1 .. 16 loop
-    if v_below + p_counts[v_i] >= v_wanted and p_counts[v_i] > 0 then
+    v_count := p_counts[v_i];
+    if v_count > 0 and v_below + v_count >= v_wanted then
       return case v_i
-        when 1 then v_bounds[1] * (v_wanted - v_below) / p_counts[1]
+        when 1 then v_bounds[1] * (v_wanted - v_below) / v_count
         when 16 then v_bounds[15]
         else v_bounds[v_i - 1] * power(
-          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / p_counts[v_i])
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / v_count)
       end;
     end if;
-    v_below := v_below + p_counts[v_i];
+    v_below := v_below + v_count;
   end loop;
   return v_bounds[15];
 end
@@ -17595,8 +17722,8 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 declare
   -- From here on all minutes are kept.
-  v_kept timestamptz := date_trunc('hour', millrace.now()
-    - make_interval(hours => millrace.setting('minutes_hours')::int - 1), 'UTC');
+  v_kept timestamptz := date_trunc('hour', millrace.now() - make_interval(hours => (
+    select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
   v_first_hour timestamptz := case
     when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
     else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
@@ -17652,7 +17779,8 @@ begin
         sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
         sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
         sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
-        sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
+        sum(m.output_tokens) as output_tokens,
+        case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
         array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
           sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
           sum(m.r14), sum(m.r15)] as runs,
@@ -17806,41 +17934,43 @@ as $$
     group by 1) f
 $$;
 
--- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta).
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
+-- made of few rows.
 create or replace function millrace.delta_sql() returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     counted as (
-      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, %1$s,
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
         coalesce(sum(t.cost_usd), 0) as cost_usd,
         coalesce(sum(t.input_tokens), 0) as input_tokens,
         coalesce(sum(t.output_tokens), 0) as output_tokens
       from taken t
       group by 1, 2, 3
     ), bucket as (
-      select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute, k.kind,
-        width_bucket(greatest(k.ms, 0), millrace.bucket_bounds()) as place,
-        count(*) as n, sum(greatest(k.ms, 0)) as ms
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
       from taken t
       cross join lateral (
-        select 'r' as kind, u::float8 as ms from unnest(t.run_ms) u
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
         union all
-        select 'w', u::float8 from unnest(t.wait_ms) u) k
-      where k.ms is not null
-      group by 1, 2, 3, 4, 5
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
     ), measured as (
       select b.pipeline_id, b.stage_id, b.minute,
-        sum(b.ms) filter (where b.kind = 'r') as run_ms,
-        sum(b.ms) filter (where b.kind = 'w') as wait_ms, %2$s
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
       from bucket b
       group by 1, 2, 3
     ), coded as (
       select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
       from (
-        select t.pipeline_id, t.stage_id, date_trunc('minute', t.at, 'UTC') as minute,
-          u as code, count(*) as n
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
         from taken t
         cross join lateral unnest(t.codes) u
         group by 1, 2, 3, 4) c
@@ -17854,9 +17984,9 @@ as $$
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
       from unnest((millrace.figure_columns())[:8]) c),
-    (select string_agg(format(
-        'sum(b.n) filter (where b.kind = %1$L and b.place = %2$s) as %1$s%2$s', k, i), ', ')
-      from unnest('{r,w}'::text[]) k, generate_series(0, 15) i))
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i))
 $$;
 
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
@@ -17867,13 +17997,18 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s, millrace.add_codes(array_agg(d.codes))
+    select d.pipeline_id, d.stage_id, %4$s %5$s, case
+        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
+      end
     from delta d
     group by d.pipeline_id, d.stage_id %6$s
     order by d.pipeline_id, d.stage_id
     on conflict (%7$s) do update set %8$s,
-      codes = case when excluded.codes is null then t.codes
-        else millrace.add_codes(array[t.codes, excluded.codes]) end
+      codes = case
+        when excluded.codes is null then t.codes
+        when t.codes is null then excluded.codes
+        else millrace.add_codes(array[t.codes, excluded.codes])
+      end
     returning 1$q$,
     p_table, p_time || ',', string_agg(c, ', '),
     case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
@@ -17901,7 +18036,7 @@ begin
     with taken as materialized (
       delete from millrace.pulses p
       where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
-      returning p.*
+      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
     ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
     select count(*) from taken$q$,
     millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
@@ -17921,9 +18056,11 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_oldest_minute timestamptz :=
-    v_now - make_interval(hours => millrace.setting('minutes_hours')::int);
+    v_now - make_interval(hours => (
+      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
   v_oldest_hour timestamptz :=
-    v_now - make_interval(days => millrace.setting('hours_days')::int);
+    v_now - make_interval(days => (
+      select s.value::int from millrace.settings s where s.name = 'hours_days'));
   v_minutes int;
   v_hours int;
 begin
@@ -22402,7 +22539,8 @@ create or replace function millrace.runs_found(p_text text, p_pipeline text, p_l
 returns table (run_id bigint, found_by text, place int)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -22457,7 +22595,8 @@ returns table (
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 #variable_conflict use_column
 declare
@@ -26827,62 +26966,12 @@ from (values
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command)
 $view$);
 
-select pg_temp.put_view('millrace.started_work', true, $view$
--- Watching it
---
--- Views and functions for Supabase Studio's table editor and SQL editor.
-
--- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
--- one of ten.
-
--- What is started, by stage: read from the leases, of which there are as many as workers at work.
-create or replace view millrace.started_work as
-select a.stage_id, count(*) as started, min(a.queue_at) as oldest_due_at
-from millrace.claims c
-cross join lateral unnest(c.attempt_ids) i(id)
-join millrace.attempts a on a.id = i.id and a.token = c.token and a.state = 'started'
-group by a.stage_id
-$view$);
-
 select pg_temp.put_view('millrace.queue_depth', true, $view$
 create or replace view millrace.queue_depth as
-with moment as materialized (
-  select millrace.now() as now
-), started as materialized (
-  select w.stage_id, w.started from millrace.started_work w
-)
-select p.name as pipeline, s.name as stage,
-  -- Those that are started stand at the head of the queue's index.
-  greatest(r.n - coalesce(w.started, 0), 0) as ready, b.n as in_backoff,
-  coalesce(w.started, 0) as started, o.queue_at as oldest_due_at
-from millrace.stages s
+select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-cross join moment m
-left join started w on w.stage_id = s.id
-cross join lateral (
-  select count(*) as n
-  from (
-    select
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.queue_at <= m.now
-    limit 1000 + coalesce(w.started, 0)) k) r
-cross join lateral (
-  select count(*) as n
-  from (
-    select
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.queue_at > m.now
-    limit 1000) k) b
-left join lateral (
-  select a.queue_at
-  from millrace.attempts a
-  where a.stage_id = s.id
-    and a.queue_at is not null
-    and a.state = 'queued'
-  order by a.queue_at, a.id
-  limit 1) o on true
 order by p.name, s.id
 $view$);
 
@@ -26890,66 +26979,36 @@ select pg_temp.put_view('millrace.stage_health', true, $view$
 create or replace view millrace.stage_health as
 with moment as materialized (
   select millrace.now() as now, millrace.alive_since() as alive_since
-), depth as materialized (
-  select q.pipeline, q.stage, q.ready, q.in_backoff, q.started, q.oldest_due_at
-  from millrace.queue_depth q
-), waiting as materialized (
-  select a.stage_id, count(*) as n, min(a.started_at) as since
-  from (
-    select o.stage_id, o.started_at
-    from millrace.attempts o
-    where o.deadline_at is not null
-    limit 50000) a
-  group by a.stage_id
-), working as materialized (
-  select w.stage_id, w.oldest_due_at as since from millrace.started_work w
 ), worker as materialized (
   select w.stage_id, count(*) as n
   from millrace.workers w
   where w.left_at is null
     and w.heartbeat_at > (select m.alive_since from moment m)
   group by w.stage_id
-), told as materialized (
-  select t.stage_id, sum(t.n) filter (where t.outcome = 'completed') as completed,
-    sum(t.n) filter (where t.outcome = 'retried') as retried
+), pulse as materialized (
+  select p.stage_id, sum(p.n) filter (where p.outcome = 'completed') as completed,
+    sum(p.n) filter (where p.outcome = 'retried') as retried
   from (
-    select t.stage_id, o.outcome, o.n
-    from millrace.totals t
-    cross join lateral (
-      values ('completed', t.completed), ('retried', t.retried)) o(outcome, n)
-    union all
-    (select p.stage_id, p.outcome, p.n from millrace.pulses p limit 10000)) t
-  group by t.stage_id
-), late as materialized (
-  select l.stage_id, l.late from millrace.late_counts() l
+    select o.stage_id, o.outcome, o.n
+    from millrace.pulses o
+    limit 10000) p
+  group by p.stage_id
 )
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  d.ready, d.in_backoff, d.started, coalesce(w.n, 0) as waiting,
-  coalesce(t.completed, 0)::bigint as completed, f.n as failed,
-  coalesce(t.retried, 0)::bigint as retries,
-  case when o.since <= m.now then m.now - o.since end as oldest_age,
-  coalesce(k.n, 0) as live_workers, s.sla,
+  c.ready, c.in_backoff, c.started, c.waiting,
+  (coalesce(t.completed, 0) + coalesce(u.completed, 0))::bigint as completed, c.failed,
+  (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
+  case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
+  coalesce(w.n, 0) as live_workers, s.sla,
   case when s.sla is null then 0 else coalesce(l.late, 0) end as late
-from millrace.stages s
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 cross join moment m
-join depth d on d.pipeline = p.name and d.stage = s.name
-left join waiting w on w.stage_id = s.id
-left join working g on g.stage_id = s.id
-left join worker k on k.stage_id = s.id
-left join told t on t.stage_id = s.id
-left join late l on l.stage_id = s.id
-cross join lateral (
-  select least(d.oldest_due_at, w.since, g.since) as since) o
-cross join lateral (
-  select count(*) as n
-  from (
-    select
-    from millrace.runs r
-    where r.pipeline_id = s.pipeline_id
-      and r.failed_stage_id = s.id
-      and r.status = 'failed'
-    limit 1000) u) f
+left join worker w on w.stage_id = s.id
+left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
+left join pulse u on u.stage_id = s.id
+left join millrace.late_counts() l on l.stage_id = s.id
 order by p.name, s.id
 $view$);
 
@@ -27170,8 +27229,8 @@ $view$);
 select pg_temp.put_view('millrace.fan_out_faults', true, $view$
 -- What fan-outs, their attempts and their children say of each other
 
--- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor takes
--- the fan-out over.
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
+-- takes the fan-out over.
 create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
@@ -27317,7 +27376,9 @@ cross join lateral (
     and m.minute >= h.hour
     and m.minute < h.hour + interval '1 hour') s
 where h.hour > (
-    select millrace.now() - make_interval(hours => millrace.setting('minutes_hours')::int))
+    select millrace.now() - make_interval(hours => s.value::int)
+    from millrace.settings s
+    where s.name = 'minutes_hours')
   and (h.completed + h.ended <> s.completed
     or h.failed + h.retried <> s.failed
     or h.skipped + h.cancelled <> s.passed_over
@@ -27535,9 +27596,9 @@ comment on function millrace.define(jsonb) is
   'again with the same definition changes nothing.';
 
 comment on function millrace.doctor(boolean) is
-  'Checks the engine''s configuration and health, one line each with the remedy. It answers as fast '
-  'in a large database as in a small one; with p_deep it also checks the invariants of all runs, '
-  'which the sweep otherwise does in slices.';
+  'Checks the engine''s configuration and health, one line each with the remedy. It answers as '
+  'fast in a large database as in a small one; with p_deep it also checks the invariants of all '
+  'runs, which the sweep otherwise does in slices.';
 
 comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
@@ -27714,7 +27775,8 @@ comment on view millrace.job_outcomes is
   'how many of them completed, and how many passed their deadline.';
 
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';
 
 comment on function millrace.begin(text, text, int) is
   'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
@@ -27976,8 +28038,8 @@ comment on function millrace.search(text, text, int) is
 comment on view millrace.run_slas is
   'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
   'end, of those that came to their end in the last hour and those under way that are overdue '
-  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to one sweep '
-  'late; with over 5000 live runs, as of counted_at.';
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
+  'one sweep late; with over 5000 live runs, as of counted_at.';
 
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
@@ -28133,9 +28195,9 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
-      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
-      'millrace.successor_of(millrace.attempts)',
+      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
+      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
+      'millrace.last_answers(int4)', 'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
@@ -28185,7 +28247,8 @@ begin
       'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
       'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
       'millrace.refuse_orphan(millrace.runs)', 'millrace.retry_one(int8, text)',
-      'millrace.retry(int8, text)', 'millrace.row_faults(int8, int8)',
+      'millrace.retry(int8, text)', 'millrace.status_columns_of(millrace.pipelines)',
+      'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
@@ -28205,8 +28268,9 @@ begin
       'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
-      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
-      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
+      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
+      'millrace.live_counts()', 'millrace.timeline(int8)', 'millrace.stage_named(text, text)',
+      'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
       'millrace.claim_allowed(millrace.call, int4, bool)',

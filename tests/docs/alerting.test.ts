@@ -16,7 +16,11 @@ test('channels are set up, tried, told, and told again once they are corrected',
   await page.run(engine, `select vault.create_secret('re_`);
   await page.run(engine, 'select millrace.test_channel');
   const [message] = await take(engine);
-  expect(message).toMatchObject({ channel: 'chat', kind: 'slack', address: 'https://hooks.slack.com/services/T0/B0/x' });
+  expect(message).toMatchObject({
+    channel: 'chat',
+    kind: 'slack',
+    address: 'https://hooks.slack.com/services/T0/B0/x',
+  });
   await note(engine, message, { ok: false, status: 404, error: 'The receiver answered 404', permanent: true });
   expect(await page.run(engine, 'select channel, state, tries')).toMatchObject([
     { channel: 'chat', state: 'dead', tries: 1, status: 404, first_message: 'This is a test of channel chat.' },
@@ -27,7 +31,9 @@ test('channels are set up, tried, told, and told again once they are corrected',
   expect(await deliver(engine)).toEqual(['test']);
 });
 
-test('a rule of a definition takes the place of the default, and people acknowledge and silence', async ({ engine }) => {
+test('a rule of a definition takes the place of the default, and people acknowledge and silence', async ({
+  engine,
+}) => {
   const page = await open(engine);
   const claims = page.exported<PipelineDefinition>('claims');
   await page.run(engine, 'update millrace.alert_rules');

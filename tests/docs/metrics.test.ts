@@ -68,7 +68,9 @@ test.each(['dashboard.json', 'millrace.rules.yml'])('%s asks for metrics that th
 });
 
 test('the dashboard is one that Grafana imports, with a panel for each question', async () => {
-  const dashboard = JSON.parse(await read('dashboard.json')) as { panels: { id: number; targets: { expr: string }[] }[] };
+  const dashboard = JSON.parse(await read('dashboard.json')) as {
+    panels: { id: number; targets: { expr: string }[] }[];
+  };
   expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
   for (const { targets } of dashboard.panels) expect(targets.length).toBeGreaterThan(0);
   // Whatever the engine tells is shown somewhere, but which release it is.

@@ -64,7 +64,9 @@ test.for(names)('%s.md leads from what to look at to a verb, and every statement
   expect(page.text.match(/^## .*/gm)?.length).toBeGreaterThan(2);
   expect(page.statements.length).toBeGreaterThan(3);
   const first = await engine.value<string>('select min(id)::text from public.links');
-  const numbers = new Map([['17', first]].concat((meant[name] ?? []).map((run, at) => [String(42 + at), runs[run ?? ''] ?? ''])));
+  const numbers = new Map(
+    [['17', first]].concat((meant[name] ?? []).map((run, at) => [String(42 + at), runs[run ?? ''] ?? ''])),
+  );
   for (const statement of page.statements) {
     const given = statement.replaceAll(/(?<!\/)\b(?:17|4[234])\b/g, (number) => numbers.get(number) ?? number);
     await expect(engine.rows(given), given).resolves.toBeDefined();
@@ -82,7 +84,9 @@ test('the verbs of the playbooks do what they say', async ({ engine }) => {
   await engine.sql.query(`select millrace.replay('links', $1, false)`, [condition]);
   expect(await stateOf(runs.down)).toBe('in progress');
   await engine.sql.query('select millrace.hurry($1)', [runs.inBackoff]);
-  expect(await engine.value(`select ready::int from millrace.queue_depth where pipeline = 'links' and stage = 'scrape'`)).toBe(5);
+  expect(
+    await engine.value(`select ready::int from millrace.queue_depth where pipeline = 'links' and stage = 'scrape'`),
+  ).toBe(5);
 });
 
 test('each kind of rule has its page, and README names the folder', async ({ engine }) => {
@@ -90,5 +94,6 @@ test('each kind of rule has its page, and README names the folder', async ({ eng
   const pages = await Promise.all(kinds.map((kind) => engine.value<string>('select millrace.playbook_of($1)', [kind])));
   expect(pages.filter((page) => !names.includes(path.basename(page, '.md')))).toEqual([]);
   const readme = await readFile(path.join(docsFolder, '..', 'README.md'), 'utf8');
-  for (const link of ['(docs/playbooks)', '(docs/alerting.md)', '(docs/metrics/README.md)']) expect(readme).toContain(link);
+  for (const link of ['(docs/playbooks)', '(docs/alerting.md)', '(docs/metrics/README.md)'])
+    expect(readme).toContain(link);
 });
