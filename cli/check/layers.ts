@@ -23,7 +23,8 @@ const layers: Layer[] = [
     packages: {
       zod: [runtime],
       '@supabase/postgrest-js': [`${runtime}/engine`],
-      standardwebhooks: [`${runtime}/jobs/webhook.ts`],
+      standardwebhooks: [`${runtime}/jobs/webhook.ts`, `${runtime}/alerts/deliver-message.ts`],
+      'ipaddr.js': [`${runtime}/alerts/public-address.ts`],
       openai: askingModels,
     },
   },
@@ -35,6 +36,8 @@ const layers: Layer[] = [
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },
   { folder: `${functions}/job-poll`, mayImport: [runtime] },
+  { folder: `${functions}/alerts-send`, mayImport: [runtime] },
+  { folder: `${functions}/metrics`, mayImport: [runtime] },
   { folder: functions, mayImport: [] },
 ];
 

@@ -2,6 +2,7 @@
 
 /** Every `public.millrace_*` belongs to the surface as well. */
 export const publicSurface = [
+  'millrace.acknowledge',
   'millrace.add_columns',
   'millrace.adopt',
   'millrace.attach',
@@ -24,6 +25,7 @@ export const publicSurface = [
   'millrace.prioritise',
   'millrace.prune',
   'millrace.replay',
+  'millrace.resend',
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',
@@ -32,15 +34,18 @@ export const publicSurface = [
   'millrace.series',
   'millrace.set_cut_over',
   'millrace.setting',
+  'millrace.silence',
   'millrace.skip',
   'millrace.stage_columns_ddl',
   'millrace.stage_costs',
   'millrace.start',
   'millrace.start_stage',
   'millrace.sweep',
+  'millrace.test_channel',
   'millrace.throttle',
   'millrace.timeline',
   'millrace.unpause',
+  'millrace.unsilence',
   'millrace.unthrottle',
   'millrace_evidence.entity_costs',
 ];

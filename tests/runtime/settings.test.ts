@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readStages } from '../../cli/check/stage-code.ts';
+import { alertSettings } from '../../supabase/functions/_millrace/alerts/send-alerts.ts';
 import { readPlatform } from '../../supabase/functions/_millrace/engine/platform.ts';
 import { MisconfiguredError } from '../../supabase/functions/_millrace/errors.ts';
+import { metricsSettings } from '../../supabase/functions/_millrace/metrics/serve-metrics.ts';
 import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
 import {
   type Env,
@@ -94,7 +96,11 @@ test('.env.example lists every setting of every stage and service', async () => 
     ...stage.settings,
     ...stage.services.flatMap(({ settings }) => settings ?? []),
   ]);
-  const names = new Set([workerSettings, webhookSettings, ...used].flatMap((group) => Object.keys(group.shape)));
+  const names = new Set(
+    [workerSettings, webhookSettings, alertSettings, metricsSettings, ...used].flatMap((group) =>
+      Object.keys(group.shape),
+    ),
+  );
   expect(names.size).toBeGreaterThan(15);
   for (const name of names) expect(example).toMatch(new RegExp(`^#? ?${name}=`, 'm'));
 });

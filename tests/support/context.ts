@@ -1,4 +1,5 @@
 import type { Usage } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import { createLog } from '../../supabase/functions/_millrace/log.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { FinishContext, HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { keepChildren } from './kept-children.ts';
@@ -24,6 +25,7 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     checkpoints: keepCheckpoints(),
     children: keepChildren(),
     env,
+    log: createLog({}),
     reportUsage: (usage) => usages.push(usage),
     ...changes,
   };

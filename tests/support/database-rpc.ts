@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 
-const jsonArguments = new Set(['p_items', 'p_stages', 'p_turns', 'p_job', 'p_jobs', 'p_faults']);
+const jsonArguments = new Set(['p_items', 'p_stages', 'p_turns', 'p_job', 'p_jobs', 'p_faults', 'p_deliveries']);
 
 /** Calls the database's functions as the Data API does, in a session of service_role. */
 export function databaseRpc(client: pg.Client): Rpc {

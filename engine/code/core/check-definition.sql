@@ -297,6 +297,7 @@ begin
   end loop;
   perform millrace.order_stages(v_definition -> 'stages');
   perform millrace.check_status(v_definition);
+  perform millrace.check_alerts(v_definition);
   return v_definition;
 end
 $$;

@@ -331,6 +331,7 @@ begin
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
+  perform millrace.save_alerts(v_definition);
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
   perform millrace.save_label(v_pipeline_id, v_definition);
   perform millrace.save_retention(v_pipeline_id, v_definition);

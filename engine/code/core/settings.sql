@@ -12,9 +12,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days', 'journal_days', 'minutes_hours',
-          'hours_days')
-        and new.value !~ '^[1-9][0-9]{0,3}$'
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
+        'journal_days')
+      and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'

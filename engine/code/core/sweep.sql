@@ -147,6 +147,7 @@ begin
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
   v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
+  perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();

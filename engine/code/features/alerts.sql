@@ -271,6 +271,7 @@ begin
     limit 10000
     for update skip locked);
   get diagnostics v_pruned = row_count;
+  v_pruned := greatest(v_pruned, millrace.prune_rule_alerts(p_before));
   return v_pruned;
 end
 $$;

@@ -26,14 +26,13 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_alert millrace.alerts;
+  v_alert record;
 begin
   perform millrace.need_fields(p_request, 'alert');
   select l.* into v_alert
-  from millrace.alerts l
+  from millrace.all_alerts l
   where l.id = (p_request ->> 'alert')::bigint
-    and millrace.sees(p_caller, l.pipeline)
-  for no key update;
+    and millrace.sees(p_caller, l.pipeline);
   if not found then
     raise exception 'there is no alert % that you see', p_request ->> 'alert'
       using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
@@ -43,10 +42,7 @@ begin
         else v_alert.acknowledged_by || ' looks after it' end
       using errcode = 'MR004', hint = 'Open ones: millrace_alerts({"open": true}).';
   end if;
-  update millrace.alerts l
-  set acknowledged_at = millrace.now(),
-    acknowledged_by = coalesce(p_caller.subject, session_user)
-  where l.id = v_alert.id;
+  perform millrace.mark_acknowledged(v_alert.id, coalesce(p_caller.subject, session_user));
   return jsonb_build_object('pipeline', v_alert.pipeline, 'stage', v_alert.stage,
     'run_ids', array_remove(array[v_alert.run_id], null),
     'outcome', jsonb_build_object('alert', v_alert.id));
@@ -77,7 +73,7 @@ begin
   if p_request ? 'alert' then
     select l.pipeline, l.stage, l.kind
     into v_silence.pipeline, v_silence.stage, v_silence.kind
-    from millrace.alerts l
+    from millrace.all_alerts l
     where l.id = (p_request ->> 'alert')::bigint;
   end if;
   if v_silence.pipeline is not null or p_caller.pipelines is not null then

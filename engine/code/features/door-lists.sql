@@ -77,7 +77,7 @@ begin
         select o.pipeline, count(*) as n
         from (
           select a.pipeline
-          from millrace.alerts a
+          from millrace.all_alerts a
           where a.resolved_at is null
           limit 10000) o
         group by o.pipeline) l on l.pipeline = p.name
@@ -257,15 +257,15 @@ begin
     'open', '{"type": "boolean"}'::jsonb,
     'cursor', '{"type": "string"}'::jsonb,
     'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
-  v_found := millrace.find_lines('millrace.alerts', concat_ws(' and ',
+  v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
     case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
   return jsonb_build_object(
     'alerts', (
-      select coalesce(jsonb_agg(to_jsonb(l) - array['stage_id', 'execution']
+      select coalesce(jsonb_agg(to_jsonb(l)
         || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
           'message', millrace.cut_text(l.message)) order by l.id desc), '[]')
-      from millrace.alerts l
+      from millrace.all_alerts l
       where l.id = any (v_found.ids)),
     'next', v_found.next);
 end

@@ -1,6 +1,6 @@
 type Fields = Record<string, unknown>;
 
-/** Writes one line of JSON to the function's log. */
+/** Writes one line of JSON to the function's log. Lines about an attempt name its run, trace and entity. */
 export interface Log {
   info(message: string, fields?: Fields): void;
   warn(message: string, fields?: Fields): void;

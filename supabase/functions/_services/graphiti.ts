@@ -8,6 +8,8 @@ import {
   PermanentError,
   RetriableError,
   readSettings,
+  type Traced,
+  traceHeaders,
 } from '../_millrace/mod.ts';
 
 /** Where the Graphiti server is; without GRAPHITI_URL there is none. */
@@ -27,6 +29,12 @@ export interface Episode {
   /** When what it says was so. */
   timestamp: string;
   sourceDescription: string;
+}
+
+/** What the server is asked with. */
+export interface GraphitiContext extends Traced {
+  env: Env;
+  signal: AbortSignal;
 }
 
 const longestReason = 500;
@@ -49,15 +57,15 @@ const longestReason = 500;
  *     timestamp: '2026-11-01T12:00:00Z',
  *     sourceDescription: 'an order',
  *   },
- *   env,
- *   context.signal,
+ *   context,
  * );
  * ```
  */
-export async function postEpisode(episode: Episode, env: Env, signal: AbortSignal): Promise<boolean> {
+export async function postEpisode(episode: Episode, context: GraphitiContext): Promise<boolean> {
+  const { env, signal } = context;
   const { GRAPHITI_URL: url, GRAPHITI_AUTH_TOKEN: token } = readSettings(graphitiSettings, env);
   if (!url) return false;
-  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  const headers: Record<string, string> = { ...traceHeaders(context), 'content-type': 'application/json' };
   if (token) headers.authorization = `Bearer ${token}`;
   const message = {
     name: episode.name,

@@ -13,6 +13,8 @@ import {
   readSettings,
   type Service,
   storableText,
+  type Traced,
+  traceHeaders,
   type Usage,
 } from '../_millrace/mod.ts';
 import { readRefusal, refusalError } from './transcription-errors.ts';
@@ -33,7 +35,7 @@ export const transcriptionSettings = z.object({
 export const transcription: Service = { name: 'transcription', settings: transcriptionSettings, readCallback };
 
 /** What a request is made with. */
-export interface TranscriptionContext {
+export interface TranscriptionContext extends Traced {
   env: Env;
   signal: AbortSignal;
   /** Names the submission in the service's own records. It keeps nobody from buying twice: the API knows no such key. */
@@ -201,7 +203,7 @@ function usageOf({ metadata: { duration, model_info: models = {} } }: Transcript
 
 async function listen(
   audioUrl: string,
-  { env, signal, submissionKey }: TranscriptionContext,
+  { env, signal, submissionKey, traceId, submission }: TranscriptionContext,
   more: Record<string, string>,
 ): Promise<unknown> {
   const { DEEPGRAM_URL, DEEPGRAM_API_KEY, DEEPGRAM_MODEL } = readSettings(transcriptionSettings, env);
@@ -216,7 +218,11 @@ async function listen(
   try {
     const answer = await fetch(`${DEEPGRAM_URL}/v1/listen?${query}`, {
       method: 'POST',
-      headers: { authorization: `Token ${DEEPGRAM_API_KEY}`, 'content-type': 'application/json' },
+      headers: {
+        ...traceHeaders({ traceId, submission }),
+        authorization: `Token ${DEEPGRAM_API_KEY}`,
+        'content-type': 'application/json',
+      },
       body: JSON.stringify({ url: audioUrl }),
       signal,
     });

@@ -25,10 +25,8 @@ const document = z.object({
 });
 
 /** Hands a chunk to the Graphiti server where one is set up, into its organisation's graph, once. Throws a StageError. */
-export async function postChunk(
-  { entity }: z.output<typeof input>,
-  { env, signal }: HandlerContext,
-): Promise<GraphitiResult> {
+export async function postChunk({ entity }: z.output<typeof input>, context: HandlerContext): Promise<GraphitiResult> {
+  const { env, signal } = context;
   if (!readSettings(graphitiSettings, env).GRAPHITI_URL) return { posted: false };
   if (entity.graphiti_posted_at !== null) return { posted: true };
   const source = await documentRow(entity.document_id, columns, document, env, signal);
@@ -41,8 +39,7 @@ export async function postChunk(
       timestamp: source.created_at,
       sourceDescription: `${source.source_name ?? source.source_path}, part ${entity.ordinal}${place}`,
     },
-    env,
-    signal,
+    context,
   );
   return { posted };
 }

@@ -11,6 +11,7 @@ import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
 import { readSettings, type SettingsGroup } from '../settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
+import { traceHeaders } from '../trace.ts';
 import type { Execution } from './agent-checkpoints.ts';
 import {
   type AnswerCheck,
@@ -199,7 +200,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
           },
           store: false,
         },
-        { signal, headers: { 'Idempotency-Key': `${context.submissionKey}-${seq}` } },
+        { signal, headers: { ...traceHeaders(context), 'Idempotency-Key': `${context.submissionKey}-${seq}` } },
       );
     } catch (error) {
       throw modelError(error);

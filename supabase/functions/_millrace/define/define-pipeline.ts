@@ -1,4 +1,4 @@
-import { checkGraph, checkReplaces, definitionFaults } from './definition-checks.ts';
+import { checkAlerts, checkGraph, checkReplaces, definitionFaults } from './definition-checks.ts';
 import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
 import { snakeKeys } from './snake-keys.ts';
 
@@ -45,6 +45,7 @@ export function definePipeline<Input extends PipelineInput>(
   }
   const { stages, name: pipeline } = parsed.data;
   checkReplaces(parsed.data);
+  checkAlerts(parsed.data);
   checkGraph(pipeline, stages);
   return {
     name: pipeline,

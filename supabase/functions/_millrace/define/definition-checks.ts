@@ -36,6 +36,16 @@ export function checkReplaces({ name, entity, replaces }: PipelineOptions): void
   }
 }
 
+/** Checks that each rule of a pipeline looks at a stage that there is. Throws an error that names the field and the remedy. */
+export function checkAlerts({ name: pipeline, alerts = {}, stages }: PipelineOptions): void {
+  for (const [name, { stage }] of Object.entries(alerts)) {
+    if (stage === undefined || stage === '*' || stages[stage]) continue;
+    throw new Error(
+      `alerts.${name}.stage names ${stage}, which pipeline ${pipeline} does not have: correct it, or write * for each stage.`,
+    );
+  }
+}
+
 /** Checks what stages say of one another. Throws an error that names the field and the remedy. */
 export function checkGraph(pipeline: string, stages: Stages): void {
   for (const [name, stage] of Object.entries(stages)) {

@@ -468,6 +468,39 @@ const quota = sized(
   'Name what is bounded and by which column, and nothing else; or leave it out.',
 );
 
+/** What is judged each minute, of the pipeline or of its stages; whoever is to hear of it is named in the database. */
+const alertRule = z
+  .strictObject({
+    kind: oneOf(
+      ['run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late'],
+      'run_sla and late know their own bounds, the others need above.',
+    ),
+    /** A stage, or * for each of them; left out, the pipeline as a whole, end to end. */
+    stage: text(
+      /^(\*|[a-z][a-z0-9_]{0,40})$/,
+      'the name of a stage, or *',
+      'Leave it out for the pipeline.',
+    ).optional(),
+    /** Seconds for p95 and oldest_ready, a share for error_share, runs for backlog and dead, US dollars for spend. */
+    above: number(0, 1_000_000_000).optional(),
+    /** How far back it looks: ten minutes unless it says otherwise, an hour for dead and spend. */
+    spanSeconds: whole(60, week).optional(),
+    /** How long it must be above before an alert is raised. */
+    forSeconds: whole(0, 86_400).optional(),
+    /** How long it must be no longer above before the alert is resolved. */
+    recoverSeconds: whole(0, 86_400).optional(),
+    /** How many must have ended at least for p95 and error_share to say anything. */
+    least: whole(1, 1_000_000).optional(),
+    /** How often an open alert is told again. */
+    remindSeconds: whole(300, week).optional(),
+    /** The names of the channels that hear of it; left out, all do. */
+    channels: z.array(name).min(1).meta(says('a list of names of channels')).optional(),
+    /** The page that says what to do. */
+    playbook: filled('the address of a page').optional(),
+    enabled: flag.optional(),
+  })
+  .meta(says('an object with a kind'));
+
 /** How long the pipeline's runs should take from their start to their end. Left out, there is no bound. */
 const sla = sized(
   z.strictObject({
@@ -481,6 +514,7 @@ const sla = sized(
   'an object of median_seconds or p95_seconds or both',
   'Write {"p95_seconds": 7200}, or leave it out.',
 );
+
 const days = whole(1, 9999);
 const keptTable = z
   .strictObject({
@@ -504,6 +538,8 @@ export const pipelineSchema = z.strictObject({
   entity,
   replaces: replaces.optional(),
   quota: quota.optional(),
+  /** By their names; one that is called like a default rule takes its place. */
+  alerts: z.record(name, alertRule).optional(),
   sla: sla.optional(),
   retention: retention.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */

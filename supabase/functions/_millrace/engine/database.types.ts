@@ -17,6 +17,7 @@ export type EngineFunctions = {
   millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
   millrace_job_owner: { Args: { p_job: Json }; Returns: Json };
   millrace_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+  millrace_note_deliveries: { Args: { p_deliveries: Json }; Returns: Json };
   millrace_note_faults: { Args: { p_faults: Json }; Returns: Json };
   millrace_note_jobs: { Args: { p_jobs: Json }; Returns: Json };
   millrace_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
@@ -27,6 +28,7 @@ export type EngineFunctions = {
     Returns: Json;
   };
   millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
+  millrace_take_messages: { Args: { p_limit: number }; Returns: Json };
   millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
   millrace_wake: { Args: { p_stages: Json }; Returns: Json };
 };

@@ -1,5 +1,7 @@
 import type { z } from 'zod';
+import { type Delivery, notedDeliveries, takenMessages } from '../alerts/alert-message.ts';
 import type { Log } from '../log.ts';
+import { healthAnswer, metricsAnswer } from '../metrics/metrics-answer.ts';
 import type { ChildItem } from '../stage/spawn-children.ts';
 import { createSweeper } from '../worker/sweep.ts';
 import { dataApi } from './data-api.ts';
@@ -91,6 +93,14 @@ export interface Engine {
   /** Whose a job is: by the attempt it was submitted for, or by its id alone. */
   jobOwner(job: JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
+  /** Takes messages about alerts whose turn it is, one a channel at most. */
+  takeMessages(limit: number): Promise<z.output<typeof takenMessages>>;
+  /** Notes what came of messages that were taken. */
+  noteDeliveries(deliveries: Delivery[]): Promise<z.output<typeof notedDeliveries>>;
+  /** All metrics. Tried once: whoever asks will ask again. */
+  metrics(): Promise<z.output<typeof metricsAnswer>>;
+  /** What doctor() finds. Tried once. */
+  health(): Promise<z.output<typeof healthAnswer>>;
 }
 
 /** What a callback says of its job: the attempt it was submitted for, or its id. */
@@ -140,7 +150,7 @@ export function createEngine(options: EngineOptions): Engine {
     sweepWhenDue(answer);
     return answer;
   };
-  return { ...workerCalls(call, heed), ...attemptCalls(call), ...jobCalls(call, heed) };
+  return { ...workerCalls(call, heed), ...attemptCalls(call), ...jobCalls(call, heed), ...watchCalls(call) };
 }
 
 function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
@@ -220,6 +230,16 @@ function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'n
     noteFaults: (faults) => call(contract.noteFaultsAnswer, 'millrace_note_faults', { p_faults: faults }, true),
     jobOwner: (job) => call(contract.jobOwnerAnswer, 'millrace_job_owner', { p_job: job }),
     resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(heed),
+  };
+}
+
+/** What alerts-send and metrics call. A message that was taken and whose answer got lost is put off, and sent later. */
+function watchCalls(call: Call): Pick<Engine, 'takeMessages' | 'noteDeliveries' | 'metrics' | 'health'> {
+  return {
+    takeMessages: (limit) => call(takenMessages, 'millrace_take_messages', { p_limit: limit }, true),
+    noteDeliveries: (deliveries) => call(notedDeliveries, 'millrace_note_deliveries', { p_deliveries: deliveries }),
+    metrics: () => call(metricsAnswer, 'millrace_metrics', {}, true),
+    health: () => call(healthAnswer, 'millrace_health', {}, true),
   };
 }
 

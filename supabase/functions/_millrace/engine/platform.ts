@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { MisconfiguredError } from '../errors.ts';
+import { createLog } from '../log.ts';
 import type { Env } from '../settings.ts';
 
 /**
@@ -93,7 +94,7 @@ function refuseOtherContract(request: Request): Response | null {
   const message =
     `This function speaks contract ${CONTRACT}, and the engine that woke it ${spoken.join(' and ')} ` +
     `(level ${request.headers.get(LEVEL_HEADER)}): ${remedy}`;
-  console.error(message);
+  createLog({}).error(message);
   return Response.json({ error: { code: 'contract_refused', message } }, { status: 409 });
 }
 

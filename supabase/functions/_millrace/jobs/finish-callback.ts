@@ -60,15 +60,17 @@ async function outcomeOf(
   { jobId, job }: CalledBack,
   env: Env,
 ): Promise<JobOutcomeItem> {
-  const finished = job ?? (await askFor(service, jobId, env));
+  const finished = job ?? (await askFor(service, jobId, origin, env));
   const signal = AbortSignal.timeout(FINISH_TIMEOUT_MS);
   const outcome = await finishJob(stage, finished, { env, entityId: origin.entity_id, signal });
   return { ...origin, service: service.name, job_id: jobId, ...outcome };
 }
 
 /** The job that a callback has only named. */
-async function askFor(service: Service, jobId: string, env: Env): Promise<unknown> {
-  const asked = await service.poll?.(jobId, { env, signal: AbortSignal.timeout(ASK_TIMEOUT_MS) });
+async function askFor(service: Service, jobId: string, origin: CallbackOrigin, env: Env): Promise<unknown> {
+  const { trace_id: traceId, submission } = origin;
+  const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
+  const asked = await service.poll?.(jobId, { env, signal, traceId, submission });
   if (asked?.state === 'finished') return asked.job;
   const named = `job ${jobId.slice(0, 100)}`;
   if (!asked) throw new PermanentError('bad_callback', `The callback says nothing of ${named} but its name.`);

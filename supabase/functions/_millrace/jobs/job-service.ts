@@ -3,6 +3,7 @@ import type { JobOrigin } from '../engine/engine-contract.ts';
 import { errorFromStatus, MisconfiguredError, messageOf, PermanentError, RetriableError } from '../errors.ts';
 import { type Env, httpUrl, readSettings, type SettingsGroup } from '../settings.ts';
 import type { HandlerContext } from '../stage/stage.ts';
+import { type Traced, traceHeaders } from '../trace.ts';
 import type { CalledBack, JobState, Service, ServiceContext } from './service.ts';
 
 const jobSchema = z.object({
@@ -171,10 +172,10 @@ class JobClient {
     throw new PermanentError('invalid_output', `The ${this.label}'s job is wrong at ${where}: ${issue?.message}`);
   }
 
-  private async call(path: string, context: { env: Env; signal: AbortSignal }, init: RequestInit = {}) {
+  private async call(path: string, context: Traced & { env: Env; signal: AbortSignal }, init: RequestInit = {}) {
     const { label, prefix } = this;
     const settings = readSettings(this.settings, context.env) as Record<string, string | undefined>;
-    const headers = new Headers(init.headers);
+    const headers = new Headers({ ...traceHeaders(context), ...(init.headers as Record<string, string>) });
     const token = settings[`${prefix}_AUTH_TOKEN`];
     if (token) headers.set('authorization', `Bearer ${token}`);
     let answer: Response;

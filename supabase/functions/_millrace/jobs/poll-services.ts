@@ -49,13 +49,16 @@ async function recordAll(items: JobOutcomeItem[], recorder: JobRecorder): Promis
 }
 
 async function askAfter(stage: Stage, waiting: WaitingJob, env: Env): Promise<Asked> {
-  const { submission, service: name, job_id } = waiting;
+  const { submission, service: name, job_id, trace_id: traceId } = waiting;
   try {
     const service = serviceOf(stage, name);
     // Nobody can ask this service: its callback finishes the attempt, or the deadline does.
     if (!service.poll) return {};
     const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
-    return await conclude(stage, waiting, await service.poll(job_id, { env, signal }), { env, signal });
+    return await conclude(stage, waiting, await service.poll(job_id, { env, signal, traceId, submission }), {
+      env,
+      signal,
+    });
   } catch (error) {
     const { code, message, detail } = classify(error);
     return { fault: { submission, service: name, job_id, code, message: detail ?? message } };

@@ -1,7 +1,8 @@
 import type { Env, SettingsGroup } from '../settings.ts';
+import type { Traced } from '../trace.ts';
 
-/** What a service is asked with. */
-export interface ServiceContext {
+/** What a service is asked with: `traceHeaders(context)` says for which run. */
+export interface ServiceContext extends Traced {
   env: Env;
   /** Aborted when the time for asking is over. */
   signal: AbortSignal;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { MisconfiguredError } from '../errors.ts';
 import { httpUrl, price, readSettings } from '../settings.ts';
 import type { HandlerContext } from '../stage/stage.ts';
+import { traceHeaders } from '../trace.ts';
 import { modelClient } from './model.ts';
 import { modelError } from './model-errors.ts';
 import { ownSignal } from './own-signal.ts';
@@ -35,7 +36,7 @@ export async function embedTexts(texts: readonly string[], context: HandlerConte
   try {
     const answer = await modelClient(settings).embeddings.create(
       { model: settings.LLM_EMBEDDING_MODEL, input: [...texts] },
-      { signal },
+      { signal, headers: traceHeaders(context) },
     );
     const vectors = vectorsOf(answer?.data, texts.length);
     const tokens = answer.usage?.prompt_tokens ?? null;

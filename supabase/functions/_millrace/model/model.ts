@@ -11,6 +11,7 @@ import { readSettings } from '../settings.ts';
 import type { FinishContext, HandlerContext, Waiting } from '../stage/stage.ts';
 import { waiting } from '../stage/stage.ts';
 import { invalidOutput } from '../stage/validate-result.ts';
+import { traceHeaders } from '../trace.ts';
 import { modelError } from './model-errors.ts';
 import { type ModelSettings, modelSettings } from './model-settings.ts';
 import { ownSignal } from './own-signal.ts';
@@ -87,7 +88,7 @@ export async function askModel<S extends z.ZodObject>(
         background,
         store: background,
       },
-      { signal, headers: { 'Idempotency-Key': context.submissionKey } },
+      { signal, headers: { ...traceHeaders(context), 'Idempotency-Key': context.submissionKey } },
     );
   } catch (error) {
     throw modelError(error);
@@ -126,10 +127,14 @@ export function finishAnswer<S extends z.ZodObject>(
 }
 
 /** Asks after a background response. Throws as askModel does. */
-async function pollResponse(id: string, { env, signal }: ServiceContext): Promise<JobState> {
+async function pollResponse(id: string, { env, signal, ...traced }: ServiceContext): Promise<JobState> {
   let response: ModelResponse;
   try {
-    response = await modelClient(readSettings(modelSettings, env)).responses.retrieve(id, {}, { signal });
+    response = await modelClient(readSettings(modelSettings, env)).responses.retrieve(
+      id,
+      {},
+      { signal, headers: traceHeaders(traced) },
+    );
   } catch (error) {
     if (error instanceof OpenAI.NotFoundError) return { state: 'lost' };
     throw modelError(error);

@@ -4,6 +4,7 @@ import type { PipelineDefinition } from '../define/define-pipeline.ts';
 import type { WorkedStageDefinition } from '../define/definition-schema.ts';
 import type { Usage } from '../engine/engine-contract.ts';
 import type { Service } from '../jobs/service.ts';
+import type { Log } from '../log.ts';
 import type { Env, SettingsGroup } from '../settings.ts';
 import type { Children } from './spawn-children.ts';
 
@@ -36,6 +37,8 @@ export interface HandlerContext {
   /** How long after its start the handler is stopped: the stage's timeout. */
   timeoutMs: number;
   env: Env;
+  /** Writes lines of JSON into the function's log that name pipeline, stage, run, trace, entity and attempt. */
+  log: Log;
   /** The conversation of an agent's attempt. */
   checkpoints: Checkpoints;
   /** The children of a map's attempt. */

@@ -1,3 +1,6 @@
+import { messageOf } from '../errors.ts';
+import { createLog } from '../log.ts';
+
 interface PlatformGlobals {
   EdgeRuntime?: { waitUntil(work: Promise<unknown>): void };
   Deno?: { serve(handler: (request: Request) => Promise<Response>): unknown };
@@ -19,7 +22,7 @@ export function serve(handler: (request: Request) => Promise<Response>): void {
 
 /** Keeps the function alive until `work` has settled, although its answer has been sent. */
 export function waitUntil(work: Promise<unknown>): void {
-  const guarded = work.catch((error) => console.error('background work failed', error));
+  const guarded = work.catch((error) => createLog({}).error('background work failed', { error: messageOf(error) }));
   platform.EdgeRuntime?.waitUntil(guarded);
 }
 

@@ -97,6 +97,12 @@ export class HeldItems {
     return true;
   }
 
+  /** What a line of the log says of an attempt that is held. */
+  about(attempt: number | null | undefined): Record<string, unknown> {
+    const item = this.held.get(attempt ?? -1)?.item;
+    return item ? { attempt, run: item.run, trace: item.trace_id, entity: item.entity_id } : { attempt };
+  }
+
   /** The attempts whose handlers have not ended. */
   unfinished(): number[] {
     return [...this.held.values()].filter((h) => h.state !== 'finished').map((h) => h.item.attempt);

@@ -1,6 +1,7 @@
 import type { Checkpoints } from '../agents/agent-checkpoints.ts';
 import type { Item, Outcome, StageLimits, Usage } from '../engine/engine-contract.ts';
 import { classify, LeaseLost, MisconfiguredError, PermanentError, RetriableError } from '../errors.ts';
+import { createLog, type Log } from '../log.ts';
 import { type Env, settingsFaults, workerSettings } from '../settings.ts';
 import type { Children } from '../stage/spawn-children.ts';
 import { HandedBack, type Stage, Waiting } from '../stage/stage.ts';
@@ -43,7 +44,17 @@ export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   });
   const outcome = await Promise.race([stopped, answered]);
   clearTimeout(timeout);
+  if (outcome?.outcome === 'failed') {
+    const { code, message, detail, permanent } = outcome.error;
+    logOf(run).warn('an attempt failed', { code, error: detail ?? message, permanent });
+  }
   return usage && outcome && outcome.outcome !== 'released' ? { ...outcome, usage } : outcome;
+}
+
+/** The log of one attempt. */
+function logOf({ stage, item }: HandlerRun): Log {
+  const { run, trace_id: trace, entity_id: entity, attempt } = item;
+  return createLog({ pipeline: stage.pipeline.name, stage: stage.name, run, trace, entity, attempt });
 }
 
 async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
@@ -74,6 +85,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       signal: controller.signal,
       timeoutMs: limits.timeout_ms,
       env,
+      log: logOf(run),
       checkpoints: run.checkpoints,
       children: run.children,
       reportUsage,

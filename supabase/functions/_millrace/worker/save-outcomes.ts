@@ -65,16 +65,17 @@ export class OutcomeSaver {
   private follow(attempt: number, given: Verdict | undefined): void {
     const { verdict, reason } = given ?? { verdict: 'rejected', reason: 'the engine gave no answer' };
     const { held } = this.o;
+    const about = held.about(attempt);
     if (verdict === 'busy') held.postpone(attempt, Date.now());
     // What the engine refused may still be open there, and would stay so until its lease expires.
     else if (verdict !== 'rejected' || !held.failInstead(attempt, reason)) held.drop(attempt);
     if (verdict === 'stale' || verdict === 'rejected') {
-      this.o.log.warn('an outcome was not taken', { attempt, verdict, reason });
+      this.o.log.warn('an outcome was not taken', { ...about, verdict, reason });
     }
   }
 
   private giveUp(attempt: number, reason: string): void {
-    this.o.log.error('an outcome was not saved, the lease will expire', { attempt, reason });
+    this.o.log.error('an outcome was not saved, the lease will expire', { ...this.o.held.about(attempt), reason });
     this.o.held.drop(attempt);
   }
 }

@@ -68,7 +68,7 @@ export function answerRequests(
     try {
       platform = readPlatform(env);
     } catch (error) {
-      console.error(messageOf(error));
+      createLog({ pipeline: stage.pipeline.name, stage: stage.name }).error(messageOf(error));
       return misconfigured([messageOf(error)]);
     }
     const { searchParams } = new URL(request.url);
@@ -152,7 +152,7 @@ function wrongStage({ pipeline, name }: Stage, named: { pipeline?: string; stage
   const message =
     `This function was woken for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
     `pipeline ${pipeline.name}: correct the stage in its handler.ts, or the function in the definition of one of the two.`;
-  console.error(message);
+  createLog({ pipeline: pipeline.name, stage: name }).error(message);
   return Response.json({ error: { code: 'wrong_stage', message } }, { status: 409 });
 }
 

@@ -1,0 +1,408 @@
+-- The outbox: what people are told of alerts, and by which channels
+--
+-- Once a minute, after the rules have been judged, what is to be told is written down, for each
+-- channel as one message: what was raised, what was resolved, and reminders. While a channel cannot
+-- be reached its oldest message is tried again and again, and all that happens meanwhile goes into
+-- one more, which nobody has tried yet. So an outage of the receiver costs two messages.
+--
+-- The sweep wakes the function alerts-send, which takes messages, sends them and says what came of
+-- it. Taking one puts it off by a minute at least: should the function die, or its word be lost,
+-- the message is sent again, but never twice within a minute, and always under the same id.
+
+-- After how long what cannot be delivered is dead.
+create or replace function millrace.delivery_time() returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select interval '1 day'
+$$;
+
+-- Says how long a message waits after so many tries: a minute, then twice as long each time, up to
+-- an hour.
+create or replace function millrace.delivery_pause(p_tries int) returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
+$$;
+
+-- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
+-- open, one that is over.
+create or replace function millrace.events_to_tell(p_now timestamptz)
+returns table (alert_id bigint, event text, channel_id int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select a.id, e.event, c.id
+    from millrace.rule_alerts a
+    left join millrace.alert_rules r on r.id = a.rule_id
+    cross join lateral (
+      select case
+        when a.resolved_at is not null then case when a.told_at is not null then 'resolved' end
+        when a.told_at is null then 'raised'
+        when a.acknowledged_at is null
+          and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
+      end
+    ) e(event)
+    join millrace.alert_channels c on c.enabled
+      and (r.channels is null or c.name = any (r.channels))
+    where not a.settled
+      and e.event is not null
+      and not millrace.is_silenced(a.pipeline, a.stage, a.kind);
+end
+$$;
+
+-- Shows an alert as messages tell it. A reminder says how it stands now.
+create or replace function millrace.event_of(
+  p_alert millrace.rule_alerts, p_event text, p_now timestamptz
+) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_message text := p_alert.message;
+begin
+  if p_event = 'reminder' then
+    select millrace.rule_message(r, t, p_now)
+    into v_message
+    from millrace.alert_rules r
+    join millrace.rule_states t on t.rule_id = r.id
+    where r.id = p_alert.rule_id
+      and t.pipeline_id = p_alert.pipeline_id
+      and t.stage_id = p_alert.stage_id;
+  end if;
+  return jsonb_build_object(
+    'event', p_event,
+    'alert', p_alert.id,
+    'rule', p_alert.rule,
+    'kind', p_alert.kind,
+    'pipeline', p_alert.pipeline,
+    'stage', p_alert.stage,
+    'value', p_alert.value,
+    'above', p_alert.above,
+    'message', coalesce(v_message, p_alert.message),
+    'since', p_alert.since,
+    'raised_at', p_alert.raised_at,
+    'resolved_at', p_alert.resolved_at,
+    'playbook', coalesce(
+      (millrace.setting('playbooks_url') || '/' || substring(p_alert.playbook from '[^/]+$')),
+      p_alert.playbook));
+end
+$$;
+
+-- Adds events to the channel's message that nobody has tried yet, or writes a new one. It lists the
+-- first fifty and counts the rest.
+create or replace function millrace.add_events(
+  p_channel_id int, p_events jsonb, p_now timestamptz
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most int := 50;
+  v_id bigint;
+begin
+  -- One that is being taken this moment is passed over.
+  select m.id
+  into v_id
+  from millrace.alert_messages m
+  where m.channel_id = p_channel_id
+    and m.state = 'waiting'
+    and m.tries = 0
+    and m.events #>> '{0,event}' <> 'test'
+  order by m.id
+  limit 1
+  for update skip locked;
+  if not found then
+    insert into millrace.alert_messages (channel_id, events, created_at)
+    values (p_channel_id, '[]', p_now)
+    returning id into v_id;
+  end if;
+  update millrace.alert_messages m
+  set events = jsonb_path_query_array(
+      m.events || p_events, '$[0 to $last]', jsonb_build_object('last', v_most - 1)),
+    more = m.more + greatest(
+      jsonb_array_length(m.events) + jsonb_array_length(p_events) - v_most, 0)
+  where m.id = v_id;
+end
+$$;
+
+-- Writes down what is to be told now, and notes on each alert that it was.
+create or replace function millrace.write_messages(p_now timestamptz) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_told bigint[];
+  v_channel record;
+begin
+  -- What a clock that was set back has told in the future is told in the past.
+  update millrace.rule_alerts a
+  set told_at = least(a.told_at, p_now), reminded_at = least(a.reminded_at, p_now)
+  where not a.settled
+    and greatest(a.told_at, a.reminded_at) > p_now;
+  v_told := array(select distinct e.alert_id from millrace.events_to_tell(p_now) e);
+  for v_channel in
+    select e.channel_id as id, jsonb_agg(millrace.event_of(a, e.event, p_now)
+      order by array_position('{raised,resolved,reminder}', e.event), a.id) as events
+    from millrace.events_to_tell(p_now) e
+    join millrace.rule_alerts a on a.id = e.alert_id
+    group by e.channel_id
+    order by e.channel_id
+  loop
+    perform millrace.add_events(v_channel.id, v_channel.events, p_now);
+  end loop;
+  update millrace.rule_alerts a
+  set reminded_at = case when a.told_at is not null then p_now end,
+    told_at = coalesce(a.told_at, p_now)
+  where a.id = any (v_told)
+    and a.resolved_at is null;
+  -- One that came and went while nobody was to hear of it is settled without a word.
+  update millrace.rule_alerts a
+  set settled = true
+  where not a.settled
+    and a.resolved_at is not null;
+end
+$$;
+
+-- Messages that were tried in the future, before the clock was set back, wait from now on.
+create or replace function millrace.mend_clock() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  update millrace.alert_messages m
+  set tried_at = v_now, first_tried_at = least(m.first_tried_at, v_now)
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.state = 'waiting'
+      and o.tried_at > v_now
+    for update skip locked);
+end
+$$;
+
+-- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
+create or replace function millrace.due_messages() returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return array(
+    select m.id
+    from millrace.alert_channels c
+    cross join lateral (
+      select o.id, o.tried_at, o.wait
+      from millrace.alert_messages o
+      where o.channel_id = c.id
+        and o.state = 'waiting'
+      order by o.id
+      limit 1
+    ) m
+    where c.enabled
+      and (m.tried_at is null or m.tried_at + m.wait <= v_now)
+    order by m.id);
+end
+$$;
+
+-- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
+create or replace function millrace.wake_alerts_send() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(millrace.due_messages()) > 0 then
+    return millrace.post('alerts-send', '{}');
+  end if;
+  return false;
+end
+$$;
+
+-- Ends a message as dead, and reports it as a warning: an error would be a finding of the engine's,
+-- and so an alert about alerts.
+create or replace function millrace.bury_message(
+  p_message millrace.alert_messages, p_status int, p_error text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel text := (
+    select c.name from millrace.alert_channels c where c.id = p_message.channel_id);
+begin
+  update millrace.alert_messages m
+  set state = 'dead', ended_at = millrace.now(), status = p_status, error = p_error
+  where m.id = p_message.id;
+  perform millrace.report('warning', 'alert_not_delivered', format(
+    'Message %s could not be delivered by channel %s: %s', p_message.id, v_channel, p_error),
+    jsonb_build_object('channel', v_channel, 'message', p_message.id, 'tries', p_message.tries));
+end
+$$;
+
+-- Hands the messages whose turn it is to the function that sends, one a channel at most, with the
+-- channel's address out of Vault. Each is put off meanwhile. more: others may be due.
+create or replace function public.millrace_take_messages(p_limit int) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_message millrace.alert_messages;
+  v_taken bigint[] := '{}';
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  elsif p_limit is null or p_limit not between 1 and 100 then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send how many messages to take.';
+  end if;
+  for v_message in
+    select m.*
+    from millrace.alert_messages m
+    where m.id = any (millrace.due_messages())
+    order by m.id
+    limit p_limit
+    for update skip locked
+  loop
+    -- Under the lock: somebody may just have taken it.
+    continue when v_message.state <> 'waiting'
+      or v_message.tried_at + v_message.wait > v_now;
+    if v_message.first_tried_at + millrace.delivery_time() <= v_now then
+      perform millrace.bury_message(v_message, v_message.status,
+        coalesce(v_message.error, 'nobody said what became of it'));
+      continue;
+    end if;
+    update millrace.alert_messages m
+    set tries = m.tries + 1,
+      tried_at = v_now,
+      first_tried_at = coalesce(m.first_tried_at, v_now),
+      wait = millrace.delivery_pause(m.tries + 1)
+    where m.id = v_message.id;
+    v_taken := v_taken || v_message.id;
+  end loop;
+  return jsonb_build_object('messages', millrace.taken_messages(v_taken));
+end
+$$;
+comment on function public.millrace_take_messages(int) is
+  'Hands messages about alerts to the function that sends them.';
+revoke all on function public.millrace_take_messages(int) from public, anon, authenticated;
+grant execute on function public.millrace_take_messages(int) to service_role;
+
+-- Shows messages as the function that sends them reads them.
+create or replace function millrace.taken_messages(p_ids bigint[]) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'message', m.id,
+      'try', m.tries,
+      'webhook_id', m.webhook_id,
+      'created_at', m.created_at,
+      'channel', c.name,
+      'kind', c.kind,
+      'address', millrace.setting('channel_' || c.name || '_address'),
+      'secret', millrace.setting('channel_' || c.name || '_secret'),
+      'sender', c.sender,
+      'api_url', c.api_url,
+      'project', millrace.setting('project_url'),
+      'events', m.events,
+      'more', m.more) order by m.id), '[]')
+    from millrace.alert_messages m
+    join millrace.alert_channels c on c.id = m.channel_id
+    where m.id = any (p_ids));
+end
+$$;
+
+-- Notes of one message what came of a try. What was delivered stays so, whoever says otherwise; a
+-- failure counts for the last try alone.
+create or replace function millrace.note_delivery(p_said jsonb) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_message millrace.alert_messages;
+  v_status int := (p_said ->> 'status')::int;
+  v_error text := millrace.plain_text(coalesce(p_said ->> 'error', 'no reason given'), 500);
+  v_wait interval;
+begin
+  select m.*
+  into v_message
+  from millrace.alert_messages m
+  where m.id = (p_said ->> 'message')::bigint
+  for update;
+  if not found or v_message.state = 'delivered' then
+    return false;
+  elsif (p_said ->> 'ok')::boolean then
+    update millrace.alert_messages m
+    set state = 'delivered', ended_at = v_now, status = v_status, error = null
+    where m.id = v_message.id;
+    return true;
+  elsif v_message.state = 'dead' or v_message.tries <> (p_said ->> 'try')::int then
+    return false;
+  end if;
+  v_wait := greatest(millrace.delivery_pause(v_message.tries), make_interval(
+    secs => least(coalesce((p_said ->> 'retry_after_ms')::float8, 0) / 1000, 21600)));
+  if coalesce((p_said ->> 'permanent')::boolean, false)
+    or v_message.first_tried_at + millrace.delivery_time() <= v_now + v_wait then
+    perform millrace.bury_message(v_message, v_status, v_error);
+    return true;
+  end if;
+  update millrace.alert_messages m
+  set tried_at = v_now, wait = v_wait, status = v_status, error = v_error
+  where m.id = v_message.id;
+  return true;
+end
+$$;
+
+create or replace function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_noted bigint;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  elsif jsonb_typeof(p_deliveries) is distinct from 'array' then
+    raise exception 'p_deliveries is %, but must be a list',
+      coalesce(jsonb_typeof(p_deliveries), 'null')
+      using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
+  end if;
+  select count(*) filter (where millrace.note_delivery(d.value))
+  into v_noted
+  from (
+    select l.value
+    from jsonb_array_elements(p_deliveries) l
+    order by (l.value ->> 'message')::bigint
+    offset 0
+  ) d;
+  return jsonb_build_object('noted', v_noted,
+    'more', cardinality(millrace.due_messages()) > 0);
+end
+$$;
+comment on function public.millrace_note_deliveries(jsonb) is
+  'Notes which messages about alerts were delivered, and why others were not. more: others are '
+  'due.';
+revoke all on function public.millrace_note_deliveries(jsonb) from public, anon, authenticated;
+grant execute on function public.millrace_note_deliveries(jsonb) to service_role;
+
+create or replace view millrace.deliveries as
+select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
+  case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
+  jsonb_array_length(m.events) + m.more as events,
+  m.events #>> '{0,message}' as first_message, m.created_at, m.ended_at
+from millrace.alert_messages m
+join millrace.alert_channels c on c.id = m.channel_id
+order by m.id desc;
+comment on view millrace.deliveries is
+  'Messages about alerts, the newest first: by which channel, how often they were tried, and what '
+  'came of it.';

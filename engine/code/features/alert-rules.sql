@@ -1,0 +1,358 @@
+-- Rules: what is looked at each minute, and when an alert is raised and resolved.
+--
+--   above its bound ──for `hold`──▶ raised ──not above for `recover`──▶ resolved
+--          └── not above: nothing was
+--
+-- A rule without a pipeline counts for each pipeline that has no rule of the same name: a
+-- definition overrules a default by its name. What each rule's kind measures is in
+-- rule-values.sql, who hears of it in alert-outbox.sql.
+
+-- Says what is wrong with a rule; null where nothing is.
+create or replace function millrace.rule_fault(p_rule millrace.alert_rules) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when p_rule.kind in ('run_sla', 'late', 'engine') and p_rule.above is not null then
+      format('above is %s, but the kind %s knows its own bound: leave it out',
+        p_rule.above, p_rule.kind)
+    when p_rule.kind not in ('run_sla', 'late', 'engine') and p_rule.above is null then
+      format('above is missing: the kind %s needs a bound', p_rule.kind)
+    when p_rule.above < 0 or p_rule.above = 'NaN' then
+      format('above is %s, but must be 0 or more', p_rule.above)
+    when p_rule.kind = 'error_share' and p_rule.above >= 1 then
+      format('above is %s, but must be a share below 1, such as 0.1', p_rule.above)
+    when p_rule.kind = 'engine' and (p_rule.pipeline is not null or p_rule.stage is not null) then
+      'kind engine looks at the engine as a whole: leave pipeline and stage out'
+    when p_rule.kind = 'run_sla' and p_rule.stage is not null then
+      'kind run_sla looks at a pipeline end to end: leave stage out'
+    when p_rule.span not between interval '1 minute' and interval '7 days' then
+      format('span is %s, but must be from 1 minute to 7 days', p_rule.span)
+    when p_rule.hold not between interval '0' and interval '1 day' then
+      format('hold is %s, but must be from 0 to 1 day', p_rule.hold)
+    when p_rule.recover not between interval '0' and interval '1 day' then
+      format('recover is %s, but must be from 0 to 1 day', p_rule.recover)
+    when p_rule.least < 1 then format('least is %s, but must be 1 or more', p_rule.least)
+    when p_rule.remind not between interval '5 minutes' and interval '7 days' then
+      format('remind is %s, but must be from 5 minutes to 7 days, or null', p_rule.remind)
+  end;
+end
+$$;
+
+-- Refuses a rule that could never be judged, with MR002, and one for what there is not, with MR003.
+create or replace function millrace.check_rule() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := millrace.rule_fault(new);
+begin
+  if v_fault is not null then
+    raise exception 'rule %: %', new.name, v_fault
+      using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
+  elsif new.pipeline is null and new.stage is not null and new.stage <> '*' then
+    raise exception 'rule %: stage is %, but no pipeline is named', new.name, new.stage
+      using errcode = 'MR002', hint = 'Name the pipeline that has the stage, or use ''*''.';
+  elsif new.pipeline is not null and new.stage is not null and new.stage <> '*' then
+    perform millrace.stage_named(new.pipeline, new.stage);
+  elsif new.pipeline is not null and not exists (
+      select from millrace.pipelines p where p.name = new.pipeline) then
+    raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return new;
+end
+$$;
+
+create trigger alert_rules_are_checked
+before insert or update on millrace.alert_rules
+for each row execute function millrace.check_rule();
+
+-- Makes of one rule of a definition the row that it becomes. What it leaves out has the defaults of
+-- its kind.
+create or replace function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb)
+returns millrace.alert_rules
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rule millrace.alert_rules;
+  v_given jsonb := p_given - array[
+    'span_seconds', 'for_seconds', 'recover_seconds', 'remind_seconds'];
+begin
+  v_rule := jsonb_populate_record(null::millrace.alert_rules, v_given);
+  v_rule.name := p_name;
+  v_rule.pipeline := p_pipeline;
+  v_rule.source := 'definition';
+  v_rule.enabled := coalesce(v_rule.enabled, true);
+  v_rule.least := coalesce(v_rule.least, 1);
+  v_rule.span := make_interval(secs => coalesce((p_given ->> 'span_seconds')::int,
+    case when v_rule.kind in ('dead', 'spend') then 3600 else 600 end));
+  v_rule.hold := make_interval(secs => coalesce((p_given ->> 'for_seconds')::int, 0));
+  v_rule.recover := make_interval(secs => coalesce((p_given ->> 'recover_seconds')::int, 300));
+  v_rule.remind := make_interval(secs => coalesce((p_given ->> 'remind_seconds')::int, 14400));
+  return v_rule;
+end
+$$;
+
+-- Raises MR001 unless the rules of a definition can be judged, each at a stage that there is.
+create or replace function millrace.check_alerts(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+  v_given jsonb;
+  v_stage text;
+  v_fault text;
+  v_names text[] := array(
+    select s ->> 'name' from jsonb_array_elements(p_definition -> 'stages') s);
+begin
+  for v_name, v_given in
+    select a.key, a.value from jsonb_each(p_definition -> 'alerts') a order by a.key
+  loop
+    v_stage := v_given ->> 'stage';
+    v_fault := case
+      when v_name !~ '^[a-z][a-z0-9_]{0,40}$' then
+        'is no lower-case name of letters, digits and _'
+      when v_given ->> 'kind' = 'engine' then
+        'kind engine belongs to no pipeline: insert it into millrace.alert_rules'
+      when v_stage <> '*' and v_stage <> all (v_names) then
+        format('stage is %s, which is no stage of this pipeline', v_stage)
+      else millrace.rule_fault(millrace.rule_of(p_definition ->> 'pipeline', v_name, v_given))
+    end;
+    if v_fault is not null then
+      raise exception 'alerts.%: %', v_name, v_fault
+        using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(v_names, ', ') || '.';
+    end if;
+  end loop;
+end
+$$;
+
+-- define() writes the rules of a definition, and takes back those that it no longer has.
+create or replace function millrace.save_alerts(p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text := p_definition ->> 'pipeline';
+begin
+  delete from millrace.alert_rules r
+  where r.pipeline = v_pipeline
+    and r.source = 'definition'
+    and not coalesce(p_definition -> 'alerts' ? r.name, false);
+  insert into millrace.alert_rules (name, kind, pipeline, stage, above, span, hold, recover, least,
+    remind, channels, playbook, enabled, source)
+  select r.name, r.kind, r.pipeline, r.stage, r.above, r.span, r.hold, r.recover, r.least,
+    r.remind, r.channels, r.playbook, r.enabled, r.source
+  from jsonb_each(p_definition -> 'alerts') a
+  cross join lateral millrace.rule_of(v_pipeline, a.key, a.value) r
+  on conflict (pipeline, name) do update set (
+    kind, stage, above, span, hold, recover, least, remind, channels, playbook, enabled, source
+  ) = (
+    excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
+    excluded.least, excluded.remind, excluded.channels, excluded.playbook, excluded.enabled,
+    excluded.source);
+end
+$$;
+
+-- Lists where a rule looks: each pipeline that it counts for, as a whole (stage_id 0), or its
+-- stages.
+create or replace function millrace.rule_targets(p_rule millrace.alert_rules)
+returns table (pipeline_id int, pipeline text, stage_id int, stage text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select p.id, p.name, coalesce(s.id, 0), s.name
+    from millrace.pipelines p
+    left join millrace.stages s on s.pipeline_id = p.id
+      and p_rule.stage is not null
+      and (p_rule.stage = '*' or p_rule.stage = s.name)
+    where (p_rule.pipeline is null or p_rule.pipeline = p.name)
+      and (p_rule.stage is null or s.id is not null)
+      and (p_rule.pipeline is not null or not exists (
+        select
+        from millrace.alert_rules o
+        where o.pipeline = p.name
+          and o.name = p_rule.name));
+end
+$$;
+
+-- Notes where a rule is above its bound now, since when, and where it no longer is.
+create or replace function millrace.note_values(p_rule millrace.alert_rules, p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with over as materialized (
+    select v.pipeline_id, v.stage_id, v.value, v.above, v.detail
+    from millrace.rule_values(p_rule, p_now) v
+    where v.value > v.above
+  ), kept as (
+    insert into millrace.rule_states as t (
+      rule_id, pipeline_id, stage_id, over_since, value, above, detail)
+    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    from over o
+    on conflict on constraint rule_states_pkey do update set
+      -- A clock that was set back must not make it wait.
+      over_since = least(t.over_since, p_now),
+      under_since = null,
+      value = excluded.value,
+      above = excluded.above,
+      detail = excluded.detail
+  )
+  update millrace.rule_states t
+  set under_since = least(coalesce(t.under_since, p_now), p_now)
+  where t.rule_id = p_rule.id
+    and not exists (
+      select
+      from over o
+      where o.pipeline_id = t.pipeline_id
+        and o.stage_id = t.stage_id);
+end
+$$;
+
+-- Judges a rule: raises alerts where it has been above its bound for long enough, and resolves
+-- those where it has not been for long enough.
+create or replace function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note_values(p_rule, p_now);
+  insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
+    value, above, message, playbook, since, raised_at)
+  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name,
+    t.value, t.above, millrace.rule_message(p_rule, t, p_now),
+    coalesce(p_rule.playbook, millrace.playbook_of(p_rule.kind)), t.over_since, p_now
+  from millrace.rule_states t
+  left join millrace.pipelines p on p.id = t.pipeline_id
+  left join millrace.stages s on s.id = t.stage_id
+  where t.rule_id = p_rule.id
+    and t.under_since is null
+    and t.over_since + p_rule.hold <= p_now
+  order by p.name, s.id
+  on conflict do nothing;
+  with over as (
+    delete from millrace.rule_states t
+    where t.rule_id = p_rule.id
+      and t.under_since is not null
+      and (t.under_since + p_rule.recover <= p_now or not exists (
+        select
+        from millrace.rule_alerts a
+        where a.rule_id = t.rule_id
+          and a.pipeline_id = t.pipeline_id
+          and a.stage_id = t.stage_id
+          and a.resolved_at is null))
+    returning t.pipeline_id, t.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = p_now
+  from over o
+  where a.rule_id = p_rule.id
+    and a.pipeline_id = o.pipeline_id
+    and a.stage_id = o.stage_id
+    and a.resolved_at is null;
+end
+$$;
+
+-- Resolves alerts whose rule is gone or switched off, or no longer looks there.
+create or replace function millrace.resolve_unwatched(p_now timestamptz) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with gone as (
+    select a.id, a.rule_id, a.pipeline_id, a.stage_id
+    from millrace.rule_alerts a
+    where a.resolved_at is null
+      and not exists (
+        select
+        from millrace.alert_rules r
+        where r.id = a.rule_id
+          and r.enabled
+          and (r.kind = 'engine' or exists (
+            select
+            from millrace.rule_targets(r) t
+            where t.pipeline_id = a.pipeline_id
+              and t.stage_id = a.stage_id)))
+  ), forgotten as (
+    delete from millrace.rule_states t
+    using gone g
+    where t.rule_id = g.rule_id
+      and t.pipeline_id = g.pipeline_id
+      and t.stage_id = g.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = p_now
+  from gone g
+  where a.id = g.id;
+end
+$$;
+
+-- Judges all rules, once in a minute, and writes what is to be told. A rule that cannot be judged
+-- is reported, and ends neither the others nor the sweep.
+create or replace function millrace.judge_rules() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
+  v_rule millrace.alert_rules;
+begin
+  -- Whatever the minute was, so that a clock which was set back stops nothing.
+  update millrace.settings s
+  set value = v_minute
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'rules_judged_at'
+      and o.value <> v_minute
+    for update skip locked);
+  if not found then
+    return false;
+  end if;
+  for v_rule in select r.* from millrace.alert_rules r where r.enabled order by r.id loop
+    begin
+      perform millrace.judge_rule(v_rule, v_now);
+    exception when others then
+      if not millrace.report_caught(sqlstate, null, 'rule_failed', format(
+          'Rule %s of %s cannot be judged: %s',
+          v_rule.name, coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  perform millrace.resolve_unwatched(v_now);
+  perform millrace.write_messages(v_now);
+  return true;
+end
+$$;
+
+-- Judges the rules when a minute has begun, and wakes the function that sends where something is
+-- due. As in sweep_pipeline(), no part of the sweep may end the others.
+create or replace function millrace.sweep_rules() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.judge_rules();
+  perform millrace.mend_clock();
+  perform millrace.wake_alerts_send();
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of alert rules failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;

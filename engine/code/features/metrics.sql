@@ -1,0 +1,138 @@
+-- Metrics: what a monitoring system asks for
+--
+-- Counters come from the totals, which are never pruned and never fall; gauges from the queue's own
+-- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health.
+
+-- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
+-- (stage is null).
+create or replace function millrace.counters() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'pipeline', p.name,
+      'stage', s.name,
+      'outcomes', jsonb_build_object('completed', t.completed, 'ended', t.ended,
+        'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
+        'cancelled', t.cancelled),
+      'run_seconds', jsonb_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
+        t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
+        t.r15]),
+      'wait_seconds', jsonb_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
+        t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
+        t.w15]),
+      'cost_usd', t.cost_usd,
+      'input_tokens', t.input_tokens,
+      'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
+    from millrace.totals t
+    join millrace.pipelines p on p.id = t.pipeline_id
+    left join millrace.stages s on s.id = t.stage_id
+    where t.stage_id = 0 or s.id is not null);
+end
+$$;
+
+-- Lists how each stage stands now. ready, in_backoff and started are counted to 10,001.
+create or replace function millrace.stage_gauges() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'pipeline', p.name,
+      'stage', s.name,
+      'enabled', s.enabled and p.enabled,
+      'ready', q.ready,
+      'in_backoff', q.in_backoff,
+      'started', q.started,
+      'oldest_ready_seconds', greatest(extract(epoch from v_now - q.oldest), 0),
+      'live_workers', millrace.live_workers(s.id)) order by p.name, s.id), '[]')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    cross join lateral (
+      select count(*) filter (where a.state = 'queued' and a.queue_at <= v_now) as ready,
+        count(*) filter (where a.state = 'queued' and a.queue_at > v_now) as in_backoff,
+        count(*) filter (where a.state = 'started') as started,
+        min(a.queue_at) filter (where a.state = 'queued' and a.queue_at <= v_now) as oldest
+      from (
+        select o.state, o.queue_at
+        from millrace.attempts o
+        where o.stage_id = s.id
+          and o.queue_at is not null
+        order by o.queue_at
+        limit 10001
+      ) a
+    ) q);
+end
+$$;
+
+create or replace function public.millrace_metrics() returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  return jsonb_build_object(
+    'release', (millrace.engine()).release,
+    'level', (millrace.engine()).level,
+    -- In seconds: what `le` names.
+    'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
+    'counters', millrace.counters(),
+    'stages', millrace.stage_gauges(),
+    'sweep_age_seconds', case when isfinite(v_swept)
+      then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
+    'alerts', (
+      select coalesce(jsonb_agg(jsonb_build_object('rule', a.rule, 'pipeline', a.pipeline,
+        'open', a.n) order by a.rule, a.pipeline), '[]')
+      from (
+        select o.rule, o.pipeline, count(*) as n
+        from millrace.rule_alerts o
+        where o.resolved_at is null
+        group by o.rule, o.pipeline) a),
+    'messages', (
+      select coalesce(jsonb_agg(jsonb_build_object('channel', c.name,
+        'waiting', (
+          select count(*) from millrace.alert_messages m
+          where m.channel_id = c.id and m.state = 'waiting'),
+        'dead', (
+          select count(*) from millrace.alert_messages m
+          where m.channel_id = c.id and m.state = 'dead')) order by c.name), '[]')
+      from millrace.alert_channels c));
+end
+$$;
+comment on function public.millrace_metrics() is
+  'What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.';
+revoke all on function public.millrace_metrics() from public, anon, authenticated;
+grant execute on function public.millrace_metrics() to service_role;
+
+create or replace function public.millrace_health() returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_findings jsonb;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  select coalesce(jsonb_agg(jsonb_build_object('what', d.what, 'detail', d.detail)), '[]')
+  into v_findings
+  from millrace.doctor() d
+  where not d.ok;
+  return jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings);
+end
+$$;
+comment on function public.millrace_health() is
+  'Whether doctor() finds all well, and what it does not.';
+revoke all on function public.millrace_health() from public, anon, authenticated;
+grant execute on function public.millrace_health() to service_role;

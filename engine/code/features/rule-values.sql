@@ -1,0 +1,374 @@
+-- What rules measure: for each kind one function, which returns a row for each place where the rule
+-- looks and where there is something to say. value is compared with above; detail is what else
+-- the message tells.
+
+-- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
+-- 0).
+create or replace function millrace.commonest_error(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select millrace.plain_text(c.key, 60)
+    from millrace.stages s
+    cross join lateral millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) m
+    cross join lateral jsonb_each_text(m.codes) c
+    where s.pipeline_id = p_pipeline_id
+      and p_stage_id in (0, s.id)
+      and c.key <> 'other'
+    group by c.key
+    order by sum(c.value::bigint) desc, c.key
+    limit 1);
+end
+$$;
+
+-- Measures the share of failures among the tries that ended, and how many failed for good. Of a
+-- pipeline as a whole it looks at the runs.
+create or replace function millrace.failure_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select v.pipeline_id, v.stage_id, v.value, p_rule.above,
+      millrace.commonest_error(v.pipeline_id, v.stage_id, p_from, p_to)
+    from (
+      select t.pipeline_id, t.stage_id, case p_rule.kind
+        when 'dead' then f.dead
+        else f.failed / nullif(f.n, 0)::numeric
+      end as value
+      from millrace.rule_targets(p_rule) t
+      cross join lateral (
+        select sum(m.completed + m.ended + m.failed + m.retried) as n,
+          sum(m.failed + m.retried) as failed, sum(m.failed) as dead
+        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) m
+      ) f
+      where p_rule.kind = 'dead' or f.n >= p_rule.least
+      offset 0
+    ) v
+    where v.value > p_rule.above;
+end
+$$;
+
+-- Measures what was spent, at a stage or at all of a pipeline's.
+create or replace function millrace.spending_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
+-- start to their end.
+create or replace function millrace.duration_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    cross join lateral millrace.summed_figures(
+      t.pipeline_id, t.stage_id, p_from, p_to, null) f
+    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
+end
+$$;
+
+-- Measures what figures tell.
+create or replace function millrace.figure_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
+  -- What has just ended counts.
+  v_to timestamptz := p_now + interval '1 microsecond';
+begin
+  if p_rule.kind = 'p95' then
+    return query select * from millrace.duration_values(p_rule, v_from, v_to);
+  elsif p_rule.kind = 'spend' then
+    return query select * from millrace.spending_values(p_rule, v_from, v_to);
+  else
+    return query select * from millrace.failure_values(p_rule, v_from, v_to);
+  end if;
+end
+$$;
+
+-- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
+create or replace function millrace.queue_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_rule.kind = 'backlog' then
+    return query
+      select t.pipeline_id, t.stage_id, sum(q.ready), p_rule.above, null
+      from millrace.rule_targets(p_rule) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select count(*) as ready
+        from (
+          select
+          from millrace.attempts a
+          where a.stage_id = s.id
+            and a.queue_at <= p_now
+            and a.state = 'queued'
+          limit greatest(10001, p_rule.above::bigint + 1)
+        ) c
+      ) q
+      group by t.pipeline_id, t.stage_id;
+  else
+    return query
+      select t.pipeline_id, t.stage_id, extract(epoch from p_now - min(q.queue_at)), p_rule.above,
+        null
+      from millrace.rule_targets(p_rule) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select a.queue_at
+        from millrace.attempts a
+        where a.stage_id = s.id
+          and a.queue_at <= p_now
+          and a.state = 'queued'
+        order by a.queue_at
+        limit 1
+      ) q
+      group by t.pipeline_id, t.stage_id;
+  end if;
+end
+$$;
+
+-- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
+-- row each: up to 10,001.
+create or replace function millrace.late_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+    from millrace.rule_targets(p_rule) t
+    join (
+      select o.stage_id, s.pipeline_id
+      from millrace.alerts o
+      join millrace.stages s on s.id = o.stage_id
+      where o.resolved_at is null
+      limit 10001
+    ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
+-- median. Whether it is too long is a count; the seconds are told from buckets.
+create or replace function millrace.run_sla_values(
+  p_rule millrace.alert_rules
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+      b.bound::numeric, b.name
+    from millrace.rule_targets(p_rule) t
+    join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
+    cross join lateral (
+      select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
+      where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
+      union all
+      select 'the median', s.median_seconds, s.median_bound, 2
+      where s.median_bound is not null
+      union all
+      select 'p95', s.p95_seconds, s.p95_bound, 3
+      where s.p95_bound is not null
+      order by 4
+      limit 1
+    ) b;
+end
+$$;
+
+-- Looks at the engine: what keeps it going by itself, and what it has reported. What alerts
+-- themselves have reported does not count, or they would alert about themselves.
+create or replace function millrace.engine_values() returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 0, 0, count(*)::numeric, 0::numeric,
+      millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
+    from (
+      select w.what from millrace.setting_findings() w where not w.ok
+      union all
+      select w.what
+      from millrace.doorbell_findings() w
+      -- The sweep that asks is the one that runs.
+      where not w.ok and w.what <> 'the sweep has run in the last minute'
+      union all
+      select w.what from millrace.ready_work_finding() w where not w.ok
+      union all
+      select w.what || ': ' || w.detail from millrace.invariant_findings(false) w where not w.ok
+      union all
+      select w.what
+      from millrace.pipeline_findings() w
+      where not w.ok and w.what <> 'nothing is paused'
+      union all
+      select distinct l.message
+      from millrace.log l
+      where l.level = 'error'
+        and l.at > millrace.now() - interval '10 minutes'
+    ) f
+    having count(*) > 0;
+end
+$$;
+
+-- Measures a rule everywhere where it looks.
+create or replace function millrace.rule_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_rule.kind = 'engine' then
+    return query select * from millrace.engine_values();
+  elsif p_rule.kind = 'run_sla' then
+    return query select * from millrace.run_sla_values(p_rule);
+  elsif p_rule.kind = 'late' then
+    return query select * from millrace.late_values(p_rule, p_now);
+  elsif p_rule.kind in ('backlog', 'oldest_ready') then
+    return query select * from millrace.queue_values(p_rule, p_now);
+  else
+    return query select * from millrace.figure_values(p_rule, p_now);
+  end if;
+end
+$$;
+
+-- Writes a text in one line, of at most so many characters: no control character, and none that
+-- turns the direction of writing, since it goes into subjects of e-mails and into chats.
+create or replace function millrace.plain_text(p_text text, p_most int) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := trim(regexp_replace(left(p_text, p_most * 4),
+    '[\u0001-\u0020\u007f-\u00a0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
+begin
+  return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
+end
+$$;
+
+-- Writes a count with its thousands, one over 10,000 as 10,000+.
+create or replace function millrace.count_in_words(p_count numeric) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case when p_count > 10000 then '10,000+' else trim(to_char(p_count, 'FM999,999')) end;
+end
+$$;
+
+-- Says in one sentence what is wrong, where, and since when.
+create or replace function millrace.rule_message(
+  p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_place text := (
+    select concat(s.name || ' of ', p.name)
+    from millrace.pipelines p
+    left join millrace.stages s on s.id = p_state.stage_id
+    where p.id = p_state.pipeline_id);
+  v_value interval := make_interval(secs => p_state.value::float8);
+  v_above interval := make_interval(secs => p_state.above::float8);
+  v_count text := millrace.count_in_words(p_state.value);
+  v_span text := millrace.in_words(p_rule.span);
+  v_held interval := p_now - p_state.over_since;
+begin
+  return case p_rule.kind
+    when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',
+      p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'p95' then format('p95 of %s%s is about %s, above %s',
+      v_place, case when p_state.stage_id = 0 then ' end to end' end,
+      millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'error_share' then format('%s %% of what ended at %s in the last %s failed%s, above %s %%',
+      round(p_state.value * 100), v_place, v_span, ', most often as ' || p_state.detail,
+      trim_scale(p_state.above * 100))
+    when 'backlog' then format('%s runs are ready at %s, above %s',
+      v_count, v_place, to_char(p_state.above, 'FM999,999,999'))
+    when 'oldest_ready' then format('work at %s waits for %s, above %s',
+      v_place, millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'dead' then format('%s runs of %s failed in the last %s%s, above %s',
+      v_count, v_place, v_span, ', most often as ' || p_state.detail,
+      trim_scale(p_state.above))
+    when 'spend' then format('%s spent %s US dollars in the last %s, above %s',
+      v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
+    when 'late' then format('%s %s late at %s',
+      v_count, case when p_state.value = 1 then 'run is' else 'runs are' end, v_place)
+    else 'the engine is not well: ' || p_state.detail
+  end || case when v_held >= interval '1 minute'
+    then ', for ' || millrace.in_words(v_held) else '' end;
+end
+$$;
+
+-- Names the page that says what to do, by the kind of a rule.
+create or replace function millrace.playbook_of(p_kind text) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return 'docs/playbooks/' || case p_kind
+    when 'run_sla' then 'stuck'
+    when 'p95' then 'stuck'
+    when 'late' then 'stuck'
+    when 'oldest_ready' then 'stuck'
+    when 'backlog' then 'throttle'
+    when 'error_share' then 'reprocess'
+    when 'dead' then 'permanent-failures'
+    when 'spend' then 'budget'
+    else 'engine'
+  end || '.md';
+end
+$$;

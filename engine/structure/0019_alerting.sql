@@ -1,0 +1,159 @@
+-- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
+-- tell people of them. A rule looks at a stage or a pipeline as a whole, so that a thousand late
+-- runs are one alert.
+
+create table millrace.alert_rules (
+  id int generated always as identity constraint alert_rules_pkey primary key,
+  name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null
+    constraint alert_rules_kind_known check (kind in (
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+  pipeline text,
+  stage text,
+  above numeric,
+  span interval not null default '10 minutes',
+  hold interval not null default '0',
+  recover interval not null default '5 minutes',
+  least int not null default 1,
+  remind interval default '4 hours',
+  channels text[],
+  playbook text,
+  enabled boolean not null default true,
+  source text not null default 'sql'
+    constraint alert_rules_source_known check (source in ('default', 'definition', 'sql'))
+);
+create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
+comment on table millrace.alert_rules is
+  'What is judged each minute. A rule without a pipeline counts for each one that has none of the '
+  'same name. Insert, update and delete rules as you like; those of definitions are written by '
+  'define().';
+comment on column millrace.alert_rules.stage is
+  'The stage; * for each of them; null for the pipeline as a whole, end to end.';
+comment on column millrace.alert_rules.above is
+  'Raised above this: seconds for p95 and oldest_ready, a share from 0 to 1 for error_share, runs '
+  'for backlog and dead, US dollars for spend. run_sla, late and engine know their own bounds.';
+comment on column millrace.alert_rules.span is 'How far back it looks.';
+comment on column millrace.alert_rules.hold is
+  'For how long it must be above before an alert is raised.';
+comment on column millrace.alert_rules.recover is
+  'For how long it must be no longer above before the alert is resolved.';
+comment on column millrace.alert_rules.least is
+  'How many ends p95 and error_share need at least, to say anything.';
+comment on column millrace.alert_rules.remind is
+  'How often an alert that stays open is told again, until somebody acknowledges it; null for '
+  'never.';
+comment on column millrace.alert_rules.channels is
+  'The names of the channels that hear of it; null for all.';
+comment on column millrace.alert_rules.playbook is
+  'The page that says what to do; null for the one of its kind.';
+
+insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
+  ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
+  ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
+  ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
+  ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
+  ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
+  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default');
+
+create table millrace.rule_states (
+  rule_id int not null
+    constraint rule_states_rule_fkey references millrace.alert_rules on delete cascade,
+  pipeline_id int not null,
+  stage_id int not null,
+  over_since timestamptz not null,
+  under_since timestamptz,
+  value numeric not null,
+  above numeric not null,
+  detail text,
+  constraint rule_states_pkey primary key (rule_id, pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.rule_states is
+  'Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine, '
+  'stage_id 0 for the pipeline as a whole.';
+
+create table millrace.rule_alerts (
+  -- Numbers are no other alert's, so that one names either kind.
+  id bigint not null default nextval('millrace.alerts_id_seq')
+    constraint rule_alerts_pkey primary key,
+  rule_id int not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  rule text not null,
+  kind text not null,
+  pipeline text,
+  stage text,
+  value numeric not null,
+  above numeric not null,
+  message text not null,
+  playbook text not null,
+  since timestamptz not null,
+  raised_at timestamptz not null,
+  resolved_at timestamptz,
+  told_at timestamptz,
+  reminded_at timestamptz,
+  settled boolean not null default false,
+  acknowledged_at timestamptz,
+  acknowledged_by text
+);
+create unique index rule_alerts_one_open on millrace.rule_alerts (rule_id, pipeline_id, stage_id)
+  where resolved_at is null;
+create index rule_alerts_unsettled on millrace.rule_alerts (id) where not settled;
+create index rule_alerts_by_end on millrace.rule_alerts (resolved_at);
+comment on table millrace.rule_alerts is
+  'What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.';
+comment on column millrace.rule_alerts.since is 'Since when it was above the bound.';
+comment on column millrace.rule_alerts.told_at is
+  'When it was first written into a message; null while it is silenced, or no channel wants it.';
+comment on column millrace.rule_alerts.settled is
+  'Whether it is resolved, and all told that is to be told.';
+
+create table millrace.alert_channels (
+  id int generated always as identity constraint alert_channels_pkey primary key,
+  name text not null constraint alert_channels_name_key unique
+    constraint alert_channels_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null
+    constraint alert_channels_kind_known check (kind in ('webhook', 'slack', 'email')),
+  sender text,
+  api_url text not null default 'https://api.resend.com/emails',
+  enabled boolean not null default true,
+  constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
+);
+comment on table millrace.alert_channels is
+  'Who is told of alerts. The address is in Vault as millrace_channel_<name>_address: the URL of a '
+  'webhook, or e-mail addresses parted by commas. millrace_channel_<name>_secret is what a webhook '
+  'is signed with (whsec_…), or the key of the e-mail API.';
+comment on column millrace.alert_channels.sender is 'What e-mails come from.';
+comment on column millrace.alert_channels.api_url is
+  'Where e-mails are posted to: Resend, or what answers as its API does.';
+
+create table millrace.alert_messages (
+  id bigint generated always as identity constraint alert_messages_pkey primary key,
+  webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+  channel_id int not null
+    constraint alert_messages_channel_fkey references millrace.alert_channels on delete cascade,
+  state text not null default 'waiting'
+    constraint alert_messages_state_known check (state in ('waiting', 'delivered', 'dead')),
+  events jsonb not null,
+  more int not null default 0,
+  created_at timestamptz not null,
+  first_tried_at timestamptz,
+  tried_at timestamptz,
+  wait interval not null default '0',
+  tries int not null default 0,
+  ended_at timestamptz,
+  status int,
+  error text
+) with (fillfactor = 70);
+create index alert_messages_waiting on millrace.alert_messages (channel_id, id)
+  where state = 'waiting';
+create index alert_messages_dead on millrace.alert_messages (channel_id, id) where state = 'dead';
+create index alert_messages_by_end on millrace.alert_messages (ended_at);
+comment on table millrace.alert_messages is
+  'What is to be sent, or was. Read it through millrace.deliveries.';
+comment on column millrace.alert_messages.more is 'How many events it does not list.';
+comment on column millrace.alert_messages.wait is
+  'How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.';
+
+insert into millrace.settings (name, value, comment) values
+  ('rules_judged_at', '',
+    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');

@@ -1,0 +1,50 @@
+import '../zod-settings.ts';
+import { z } from 'zod';
+
+const event = z.looseObject({
+  event: z.enum(['raised', 'resolved', 'reminder', 'test']),
+  message: z.string(),
+  since: z.string().nullish(),
+  resolved_at: z.string().nullish(),
+  playbook: z.string().nullish(),
+});
+
+/** A message that is to be sent, as the engine hands it out. */
+export const alertMessage = z.object({
+  message: z.number(),
+  try: z.number(),
+  webhook_id: z.string(),
+  created_at: z.string(),
+  channel: z.string(),
+  kind: z.enum(['webhook', 'slack', 'email']),
+  /** The URL of a webhook, or e-mail addresses parted by commas; null where Vault has none. */
+  address: z.string().nullable(),
+  /** What a webhook is signed with, or the key of the e-mail API. */
+  secret: z.string().nullable(),
+  sender: z.string().nullable(),
+  api_url: z.string(),
+  project: z.string().nullable(),
+  events: z.array(event),
+  /** How many events it does not list. */
+  more: z.number(),
+});
+
+export const takenMessages = z.object({ messages: z.array(alertMessage) });
+/** How many of the deliveries counted, and whether other messages are due. */
+export const notedDeliveries = z.object({ noted: z.number(), more: z.boolean() });
+
+export type AlertMessage = z.output<typeof alertMessage>;
+export type AlertEvent = z.output<typeof event>;
+
+/** What came of a try to send a message. */
+export interface Delivery {
+  message: number;
+  try: number;
+  ok: boolean;
+  /** The status of the receiver's answer, where there was one. */
+  status?: number;
+  error?: string;
+  retry_after_ms?: number;
+  /** Whether trying again cannot help. */
+  permanent?: boolean;
+}

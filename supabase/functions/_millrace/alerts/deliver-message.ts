@@ -1,0 +1,148 @@
+import { Webhook } from 'standardwebhooks';
+import { classifyNetworkError, excerpt, retryAfterMs } from '../errors.ts';
+import type { AlertMessage, Delivery } from './alert-message.ts';
+import { isAllowed, privateAddressOf, type Resolve, systemResolve } from './public-address.ts';
+import { emailBody, slackBody, webhookBody } from './render-message.ts';
+
+/** How receivers are reached. */
+export interface Reach {
+  /** Hosts that may be reached wherever they are, and without TLS; others must be on the public internet. */
+  allowed: Set<string>;
+  /** How long one receiver may take to answer. */
+  timeoutMs: number;
+  resolve?: Resolve;
+}
+
+/** What is to be posted, where. */
+interface Post {
+  url: URL;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Why a message cannot be sent. `permanent`: trying again cannot help. Its message names no address, which may be a secret. */
+class NotSent extends Error {
+  constructor(
+    message: string,
+    readonly permanent: boolean,
+  ) {
+    super(message);
+  }
+}
+
+const LONGEST_REASON = 300;
+/** Answers with these statuses may be others the next time; of the rest below 500 trying again gets the same. */
+const passing = [408, 409, 425, 429];
+
+/** Sends a message by its channel once, and says what came of it. Never throws. */
+export async function deliverMessage(message: AlertMessage, reach: Reach): Promise<Delivery> {
+  const about = { message: message.message, try: message.try };
+  try {
+    const post = postOf(message);
+    await refusePrivate(post.url, reach);
+    return { ...about, ...(await send(post, reach)) };
+  } catch (error) {
+    if (error instanceof NotSent) return { ...about, ok: false, error: error.message, permanent: error.permanent };
+    const known = classifyNetworkError(error);
+    return { ...about, ok: false, error: known?.message ?? 'The receiver could not be asked.', permanent: false };
+  }
+}
+
+async function send({ url, headers, body }: Post, { timeoutMs }: Reach): Promise<Omit<Delivery, 'message' | 'try'>> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  // Whoever is led elsewhere might be led inside; and a signed message is for its receiver alone.
+  const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
+  const { status } = answer;
+  if (answer.ok) {
+    await answer.body?.cancel();
+    return { ok: true, status };
+  }
+  const isRedirect = status >= 300 && status < 400;
+  const said = await beginningOf(answer);
+  const remedy = isRedirect ? ', which leads elsewhere: enter the address where it leads' : '';
+  const wait = retryAfterMs(answer.headers);
+  return {
+    ok: false,
+    status,
+    error: `The receiver answered ${status}${remedy || (said && `: ${said}`)}`,
+    permanent: status < 500 && !passing.includes(status),
+    ...(wait !== undefined && { retry_after_ms: wait }),
+  };
+}
+
+/** The beginning of an answer's text, and no more of it than that is worth. */
+async function beginningOf(answer: Response): Promise<string> {
+  const reader = answer.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    while (reader && text.length < LONGEST_REASON) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+    await reader?.cancel();
+  } catch {
+    // The status says enough.
+  }
+  return excerpt(text, LONGEST_REASON).trim();
+}
+
+function postOf(message: AlertMessage): Post {
+  const { kind, channel, webhook_id: id } = message;
+  const address = message.address?.trim();
+  if (!address) throw missing(channel, 'address');
+  const json = { 'content-type': 'application/json', 'user-agent': 'MillraceAlerts/1.0' };
+  if (kind === 'slack') return { url: urlOf(address, channel), headers: json, body: slackBody(message) };
+  const secret = message.secret?.trim();
+  if (!secret) throw missing(channel, 'secret');
+  if (kind === 'email') {
+    const to = address.split(',').map((part) => part.trim());
+    const headers = { ...json, authorization: `Bearer ${secret}`, 'idempotency-key': id };
+    return { url: urlOf(message.api_url, channel), headers, body: emailBody(message, to) };
+  }
+  const body = webhookBody(message);
+  const now = new Date();
+  const headers = {
+    ...json,
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+    'webhook-signature': sign(secret, channel, id, now, body),
+  };
+  return { url: urlOf(address, channel), headers, body };
+}
+
+function sign(secret: string, channel: string, id: string, at: Date, body: string): string {
+  try {
+    return new Webhook(secret).sign(id, at, body);
+  } catch {
+    throw new NotSent(`Vault’s millrace_channel_${channel}_secret is not whsec_ and base64: correct it.`, false);
+  }
+}
+
+/** Somebody may be about to set it, so the message waits. */
+function missing(channel: string, what: string): NotSent {
+  const name = `millrace_channel_${channel}_${what}`;
+  return new NotSent(`Vault has no ${name}: select vault.create_secret('…', '${name}').`, false);
+}
+
+function urlOf(address: string, channel: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return url;
+  throw new NotSent(`The address of channel ${channel} is no web address: it must begin with https://.`, false);
+}
+
+async function refusePrivate(url: URL, { allowed, resolve = systemResolve }: Reach): Promise<void> {
+  if (isAllowed(url, allowed)) return;
+  if (url.protocol !== 'https:') {
+    throw new NotSent(
+      'The address begins with http://: enter one with https://, or list its host in ALERT_ALLOW_HOSTS.',
+      true,
+    );
+  }
+  if ((await privateAddressOf(url, resolve)) === null) return;
+  throw new NotSent(
+    'The address is not on the public internet: correct it, or list its host in ALERT_ALLOW_HOSTS to allow it.',
+    true,
+  );
+}

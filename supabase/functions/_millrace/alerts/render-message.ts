@@ -1,0 +1,65 @@
+import type { AlertEvent, AlertMessage } from './alert-message.ts';
+
+const SHOWN_EVENTS = 20;
+const LONGEST_SUBJECT = 160;
+const words = { raised: 'Raised', resolved: 'Resolved', reminder: 'Still open', test: 'Test' } as const;
+
+/** What a webhook is sent: type, timestamp and data, as Standard Webhooks says. */
+export function webhookBody({ events, more, project, channel, created_at }: AlertMessage): string {
+  return JSON.stringify({
+    type: 'millrace.alerts',
+    timestamp: created_at,
+    data: { project, channel, events, more },
+  });
+}
+
+/** What a Slack-compatible webhook is sent. */
+export function slackBody(message: AlertMessage): string {
+  const lines = shownEvents(message).map((event) => {
+    const playbook = /^https?:\/\/[^\s<>|]+$/.test(event.playbook ?? '') ? ` <${event.playbook}|What to do>` : '';
+    return `*${words[event.event]}*: ${escapeSlack(event.message)}${playbook}`;
+  });
+  return JSON.stringify({ text: [...lines, ...unlisted(message)].join('\n') });
+}
+
+/** What the e-mail API is sent: the shape of Resend's. */
+export function emailBody(message: AlertMessage, to: string[]): string {
+  return JSON.stringify({ from: message.sender, to, subject: subjectOf(message), text: textOf(message) });
+}
+
+function subjectOf({ events, more }: AlertMessage): string {
+  const [first] = events;
+  const others = events.length - 1 + more;
+  const subject = `[Millrace] ${first ? `${words[first.event]}: ${first.message}` : 'Alerts'}`;
+  const shown = oneLine(subject).slice(0, LONGEST_SUBJECT);
+  return others > 0 ? `${shown} (and ${others} more)` : shown;
+}
+
+function textOf(message: AlertMessage): string {
+  const parts = shownEvents(message).map((event) => {
+    const lines = [`${words[event.event]}: ${event.message}.`];
+    if (event.since) lines.push(`Since ${event.since}${event.resolved_at ? `, until ${event.resolved_at}` : ''}`);
+    if (event.playbook && event.event !== 'resolved') lines.push(`What to do: ${event.playbook}`);
+    return lines.join('\n');
+  });
+  return [...parts, ...unlisted(message), `Project: ${message.project ?? 'unknown'}`].join('\n\n');
+}
+
+function shownEvents({ events }: AlertMessage): AlertEvent[] {
+  return events.slice(0, SHOWN_EVENTS).map((event) => ({ ...event, message: oneLine(event.message) }));
+}
+
+function unlisted({ events, more }: AlertMessage): string[] {
+  const count = Math.max(0, events.length - SHOWN_EVENTS) + more;
+  return count > 0 ? [`… and ${count} more: select * from millrace.rule_alerts where resolved_at is null`] : [];
+}
+
+/** Slack reads these three characters as its own. */
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** Without control characters, and those that turn the direction of writing. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+}

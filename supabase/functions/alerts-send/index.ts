@@ -1,0 +1,3 @@
+import { serveAlerts } from '../_millrace/alerts/send-alerts.ts';
+
+serveAlerts();

@@ -1,0 +1,3 @@
+import { serveMetrics } from '../_millrace/metrics/serve-metrics.ts';
+
+serveMetrics();

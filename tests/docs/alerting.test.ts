@@ -1,0 +1,78 @@
+import { expect } from 'vitest';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { deliver, minutes, note, take } from '../support/alerts.ts';
+import { test } from '../support/engine.ts';
+import { docsFolder, messageOf, testPage } from './page.ts';
+import { finish, start } from './play.ts';
+
+const open = testPage('alerting', docsFolder);
+
+test('channels are set up, tried, told, and told again once they are corrected', async ({ engine }) => {
+  const page = await open(engine);
+  await page.run(engine, `insert into millrace.alert_channels (name, kind) values`);
+  await page.run(engine, `select vault.create_secret('https://hooks.slack.com`);
+  await page.run(engine, `insert into millrace.alert_channels (name, kind, sender)`);
+  await page.run(engine, `select vault.create_secret('ops@example.com`);
+  await page.run(engine, `select vault.create_secret('re_`);
+  await page.run(engine, 'select millrace.test_channel');
+  const [message] = await take(engine);
+  expect(message).toMatchObject({
+    channel: 'chat',
+    kind: 'slack',
+    address: 'https://hooks.slack.com/services/T0/B0/x',
+  });
+  await note(engine, message, { ok: false, status: 404, error: 'The receiver answered 404', permanent: true });
+  expect(await page.run(engine, 'select channel, state, tries')).toMatchObject([
+    { channel: 'chat', state: 'dead', tries: 1, status: 404, first_message: 'This is a test of channel chat.' },
+  ]);
+  expect(await page.run(engine, 'select what, ok, detail')).toMatchObject([{ ok: false }]);
+  await page.run(engine, 'select millrace.resend');
+  await engine.advance('1 minute');
+  expect(await deliver(engine)).toEqual(['test']);
+});
+
+test('a rule of a definition takes the place of the default, and people acknowledge and silence', async ({
+  engine,
+}) => {
+  const page = await open(engine);
+  const claims = page.exported<PipelineDefinition>('claims');
+  await page.run(engine, 'update millrace.alert_rules');
+  expect(
+    await engine.rows(`select name, source, above from millrace.alert_rules where pipeline = 'claims' order by name`),
+  ).toEqual([
+    { name: 'backlog', source: 'definition', above: '20000' },
+    { name: 'budget', source: 'definition', above: '50' },
+    { name: 'waits', source: 'definition', above: '600' },
+  ]);
+  const [silence] = await page.run(engine, 'select millrace.silence');
+  await start(engine, claims, await engine.value(`insert into public.claims (owner) values ('a') returning id`));
+  await minutes(engine, 11);
+  const alert = (await page.run(engine, 'select id, rule')).find(({ rule }) => rule === 'waits');
+  expect(alert).toMatchObject({
+    rule: 'waits',
+    message: 'work at assess of claims waits for 11 minutes, above 10 minutes',
+    playbook: 'docs/playbooks/stuck.md',
+  });
+  expect(await page.run(engine, 'select id, pipeline, stage, kind, until')).toMatchObject([
+    { pipeline: 'claims', reason: 'the importer runs' },
+  ]);
+  await page.run(engine, 'select millrace.acknowledge', { 7: alert?.id as string });
+  await page.run(engine, 'select millrace.unsilence', { 3: silence?.silence as string });
+  await finish(engine, claims, 'assess');
+  await minutes(engine, 7);
+  page.expectPromised(await messageOf(() => engine.rows('select millrace.acknowledge($1)', [alert?.id])));
+});
+
+test('what goes wrong is said as the page says it', async ({ engine }) => {
+  const page = await open(engine);
+  const claims = page.exported<PipelineDefinition>('claims').toJson() as { alerts: Record<string, object> };
+  const refused = async (statement: string) => page.expectPromised(await messageOf(() => engine.rows(statement)));
+  const wrong = { ...claims, alerts: { waits: { ...claims.alerts.waits, stage: 'asses' } } };
+  page.expectPromised(await messageOf(() => engine.define(wrong)));
+  await refused(
+    `insert into millrace.alert_rules (name, kind, pipeline, above) values ('waits', 'oldest_ready', 'claim', 1)`,
+  );
+  await refused(`insert into millrace.alert_rules (name, kind) values ('waits', 'oldest_ready')`);
+  await refused(`select millrace.test_channel('chatt')`);
+  await refused(`select millrace.silence(interval '1 hour', ' ')`);
+});

@@ -1,0 +1,95 @@
+// docs/metrics: its dashboard, its rules and its page name metrics that there are.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import type { MetricsAnswer } from '../../supabase/functions/_millrace/metrics/metrics-answer.ts';
+import { writeMetrics } from '../../supabase/functions/_millrace/metrics/write-metrics.ts';
+import { readMetrics } from '../support/open-metrics.ts';
+import { docsFolder } from './page.ts';
+
+const folder = path.join(docsFolder, 'metrics');
+const read = (file: string) => readFile(path.join(folder, file), 'utf8');
+const times = { sum: 1, buckets: [1, 2] };
+const answer: MetricsAnswer = {
+  release: '0.2.0',
+  level: 2,
+  bounds: [0.5],
+  counters: [null, 'only'].map((stage) => ({
+    pipeline: 'a "b" \\ c\nd',
+    stage,
+    outcomes: { completed: 1 },
+    run_seconds: times,
+    wait_seconds: times,
+    cost_usd: 0.1,
+    input_tokens: 1,
+    output_tokens: 2,
+  })),
+  stages: [
+    {
+      pipeline: 'flow',
+      stage: 'only',
+      enabled: true,
+      ready: 1,
+      in_backoff: 0,
+      started: 0,
+      oldest_ready_seconds: null,
+      live_workers: 0,
+    },
+  ],
+  sweep_age_seconds: 3,
+  alerts: [{ rule: 'engine', pipeline: null, open: 1 }],
+  messages: [{ channel: 'ops', waiting: 1, dead: 0 }],
+};
+const families = readMetrics(writeMetrics(answer, 'openmetrics'), 'openmetrics');
+const known = new Set(families.flatMap(({ samples }) => samples.map(({ name }) => name)));
+const namesIn = (text: string) => [...new Set(text.match(/\bmillrace_[a-z0-9_]+/g))];
+
+test('labels are written as the format has them, whatever they hold', () => {
+  expect(families[0]?.samples[0]?.labels.pipeline).toBe('a "b" \\ c\nd');
+  expect(readMetrics(writeMetrics(answer, 'text'), 'text')).toHaveLength(families.length);
+});
+
+test('the reader finds what the format does not allow', () => {
+  const text = writeMetrics(answer, 'openmetrics');
+  const broken = (change: (text: string) => string) => () => readMetrics(change(text), 'openmetrics');
+  expect(broken((given) => given.replace('# EOF\n', ''))).toThrow('# EOF');
+  expect(broken((given) => given.replace('\\"b', '"b'))).toThrow('no sample');
+  expect(broken((given) => given.replace('attempts_total{', 'attempts{'))).toThrow('does not belong');
+  expect(broken((given) => given.replace(/(millrace_ready\{.*\n)/, '$1$1'))).toThrow('told twice');
+  expect(broken((given) => given.replace(/(_bucket\{.*le="\+Inf"\}) 3/, '$1 2'))).toThrow('counts');
+});
+
+test.each(['dashboard.json', 'millrace.rules.yml'])('%s asks for metrics that there are', async (file) => {
+  const asked = namesIn(await read(file));
+  expect(asked.length).toBeGreaterThan(5);
+  expect(asked.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test('the dashboard is one that Grafana imports, with a panel for each question', async () => {
+  const dashboard = JSON.parse(await read('dashboard.json')) as {
+    panels: { id: number; targets: { expr: string }[] }[];
+  };
+  expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+  for (const { targets } of dashboard.panels) expect(targets.length).toBeGreaterThan(0);
+  // Whatever the engine tells is shown somewhere, but which release it is.
+  const shown = new Set(namesIn(JSON.stringify(dashboard)).map((name) => name.replace(/_(bucket|total)$/, '')));
+  const hidden = families.map(({ name }) => name).filter((name) => !shown.has(name));
+  expect(hidden.sort()).toEqual(['millrace_enabled', 'millrace_release']);
+});
+
+test('the page lists every metric', async () => {
+  const listed = namesIn(await read('README.md')).map((name) => name.replace(/_total$/, ''));
+  expect(families.map(({ name }) => name).filter((name) => !listed.includes(name))).toEqual([]);
+});
+
+test('promtool accepts the rules and the metrics, where it is installed', async ({ skip }) => {
+  const run = promisify(execFile);
+  const isThere = await run('promtool', ['--version']).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) skip();
+  await run('promtool', ['check', 'rules', path.join(folder, 'millrace.rules.yml')]);
+});

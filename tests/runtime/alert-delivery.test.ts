@@ -1,0 +1,186 @@
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import type { AlertMessage } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
+import { deliverMessage } from '../../supabase/functions/_millrace/alerts/deliver-message.ts';
+import { parseHosts, type Resolve } from '../../supabase/functions/_millrace/alerts/public-address.ts';
+import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const raised = {
+  event: 'raised' as const,
+  rule: 'backlog',
+  message: '12 runs are ready at assess of claims, above 10',
+  since: '2026-11-02T09:00:00+00:00',
+  playbook: 'https://wiki.example.com/throttle',
+};
+
+function messageTo(address: string | null, changes: Partial<AlertMessage> = {}): AlertMessage {
+  return {
+    message: 7,
+    try: 2,
+    webhook_id: 'msg_1',
+    created_at: '2026-11-02T09:01:00+00:00',
+    channel: 'ops',
+    kind: 'webhook',
+    address,
+    secret,
+    sender: 'Millrace <alerts@example.com>',
+    api_url: 'https://api.resend.com/emails',
+    project: 'https://project.test',
+    events: [raised],
+    more: 0,
+    ...changes,
+  };
+}
+
+const local = { allowed: parseHosts('127.0.0.1'), timeoutMs: 20_000 };
+
+/** Delivers to a server that answers like this; returns what came of it, and what the server was sent. */
+async function deliver(reply: Reply | null, changes: Partial<AlertMessage> = {}, reach = local) {
+  const server = await startServer(() => reply);
+  const url = `${server.url}/hook?key=hush`;
+  const given = changes.kind === 'email' ? { address: 'a@example.com, b@example.com', api_url: url } : { address: url };
+  const delivery = await deliverMessage(messageTo(null, { ...given, ...changes }), reach);
+  return { delivery, received: server.received };
+}
+
+describe('a webhook', () => {
+  test('is signed as Standard Webhooks says, under the message’s id', async () => {
+    const { delivery, received } = await deliver({ status: 204 });
+    expect(delivery).toEqual({ message: 7, try: 2, ok: true, status: 204 });
+    const [request] = received;
+    const headers = request?.headers as Record<string, string>;
+    expect(headers['webhook-id']).toBe('msg_1');
+    expect(new Webhook(secret).verify(request?.body ?? '', headers)).toEqual({
+      type: 'millrace.alerts',
+      timestamp: '2026-11-02T09:01:00+00:00',
+      data: { project: 'https://project.test', channel: 'ops', events: [raised], more: 0 },
+    });
+    expect(() => new Webhook(secret).verify(`${request?.body} `, headers)).toThrow();
+  });
+
+  test.each([500, 503, 408, 425, 429])('that answers %i is tried again', async (status) => {
+    const { delivery } = await deliver({ status, headers: { 'retry-after': '120' }, json: { why: 'busy' } });
+    expect(delivery).toMatchObject({ ok: false, status, permanent: false, retry_after_ms: 120_000 });
+    expect(delivery.error).toContain(`answered ${status}`);
+  });
+
+  test.each([400, 401, 404, 410])('that answers %i is not', async (status) => {
+    const { delivery } = await deliver({ status });
+    expect(delivery).toMatchObject({ ok: false, status, permanent: true });
+  });
+
+  test('that leads elsewhere is not followed', async () => {
+    const elsewhere = await startServer(() => ({}));
+    const { delivery } = await deliver({ status: 302, headers: { location: elsewhere.url } });
+    expect(delivery).toMatchObject({ ok: false, status: 302, permanent: true });
+    expect(delivery.error).toContain('enter the address where it leads');
+    expect(elsewhere.received).toEqual([]);
+  });
+
+  test('that hangs is given up in time, and tried again', async () => {
+    const { delivery } = await deliver(null, {}, { ...local, timeoutMs: 200 });
+    expect(delivery).toMatchObject({ ok: false, permanent: false, error: 'The request timed out.' });
+  });
+
+  test('that cannot be reached is tried again, and its address, a secret, is told to nobody', async () => {
+    const delivery = await deliverMessage(messageTo(`${await refusedUrl()}/hush`), local);
+    expect(delivery).toMatchObject({ ok: false, permanent: false });
+    expect(JSON.stringify(delivery)).not.toContain('hush');
+  });
+
+  test('that answers with a megabyte is read no further than its beginning', async () => {
+    const { delivery } = await deliver({ status: 500, bytes: Buffer.alloc(1_000_000, 'x') });
+    expect(delivery.error?.length).toBeLessThan(400);
+  });
+});
+
+describe('an address', () => {
+  const resolving =
+    (address: string): Resolve =>
+    async () => [{ address, family: address.includes(':') ? 6 : 4 }];
+
+  test.each([
+    'https://127.0.0.1/',
+    'https://10.1.2.3/',
+    'https://169.254.169.254/latest',
+    'https://[::1]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://0x7f000001/',
+  ])('inside of a network is refused for good: %s', async (address) => {
+    const delivery = await deliverMessage(messageTo(address), { allowed: new Set(), timeoutMs: 300 });
+    expect(delivery).toMatchObject({ ok: false, permanent: true });
+    expect(delivery.error).toContain('ALERT_ALLOW_HOSTS');
+  });
+
+  test('whose name leads inside is refused for good', async () => {
+    for (const found of ['10.0.0.1', '::1', '100.64.0.1']) {
+      const reach = { allowed: new Set<string>(), timeoutMs: 300, resolve: resolving(found) };
+      expect(await deliverMessage(messageTo('https://hooks.example.com/1'), reach)).toMatchObject({
+        ok: false,
+        permanent: true,
+        error: expect.stringContaining('not on the public internet'),
+      });
+    }
+  });
+
+  test('without TLS is refused, but on a host that is allowed', async () => {
+    const reach = { allowed: new Set<string>(), timeoutMs: 300, resolve: resolving('93.184.215.14') };
+    expect(await deliverMessage(messageTo('http://hooks.example.com/1'), reach)).toMatchObject({ permanent: true });
+  });
+
+  test.each([null, '', 'nonsense', 'ftp://example.com', 'https://user:pass@example.com/'])(
+    'that is missing or none waits for its correction: %s',
+    async (address) => {
+      const delivery = await deliverMessage(messageTo(address), local);
+      expect(delivery).toMatchObject({ ok: false, permanent: false });
+      expect(delivery.error).toMatch(/millrace_channel_ops_address|no web address/);
+    },
+  );
+
+  test.each([null, 'whsec_!', ''])('whose secret is missing or none waits for its correction: %s', async (given) => {
+    const { delivery, received } = await deliver({}, { secret: given });
+    expect(delivery).toMatchObject({ ok: false, permanent: false });
+    expect(delivery.error).toContain('millrace_channel_ops_secret');
+    expect(received).toEqual([]);
+  });
+});
+
+test('Slack is sent one text, in which nothing of a message is markup', async () => {
+  const { received } = await deliver(
+    {},
+    { kind: 'slack', secret: null, events: [{ ...raised, message: '<!channel> a & b\u202e\nc' }], more: 3 },
+  );
+  expect(JSON.parse(received[0]?.body ?? '')).toEqual({
+    text:
+      '*Raised*: &lt;!channel&gt; a &amp; b c <https://wiki.example.com/throttle|What to do>\n' +
+      '… and 3 more: select * from millrace.rule_alerts where resolved_at is null',
+  });
+});
+
+test('an e-mail goes to all addresses by one call with the key, under the message’s id', async () => {
+  const resolved = { ...raised, event: 'resolved' as const, resolved_at: '2026-11-02T09:30:00+00:00' };
+  const { received } = await deliver({}, { kind: 'email', secret: 're_key', events: [raised, resolved] });
+  const [request] = received;
+  expect(request?.headers).toMatchObject({ authorization: 'Bearer re_key', 'idempotency-key': 'msg_1' });
+  expect(JSON.parse(request?.body ?? '')).toEqual({
+    from: 'Millrace <alerts@example.com>',
+    to: ['a@example.com', 'b@example.com'],
+    subject: '[Millrace] Raised: 12 runs are ready at assess of claims, above 10 (and 1 more)',
+    text: [
+      'Raised: 12 runs are ready at assess of claims, above 10.\nSince 2026-11-02T09:00:00+00:00\n' +
+        'What to do: https://wiki.example.com/throttle',
+      'Resolved: 12 runs are ready at assess of claims, above 10.\n' +
+        'Since 2026-11-02T09:00:00+00:00, until 2026-11-02T09:30:00+00:00',
+      'Project: https://project.test',
+    ].join('\n\n'),
+  });
+});
+
+test('the subject of an e-mail has one line, whatever a message holds', async () => {
+  const events = [{ ...raised, message: `a\r\nBcc: x@example.com\u2028${'y'.repeat(500)}` }];
+  const { received } = await deliver({}, { kind: 'email', events });
+  const { subject } = JSON.parse(received[0]?.body ?? '') as { subject: string };
+  expect(subject).toMatch(/^\[Millrace\] Raised: a Bcc: x@example.com y+$/);
+  expect(subject.length).toBeLessThanOrEqual(160);
+});
