@@ -32,7 +32,10 @@ do $locks$
 declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
-      'millrace.version_stages'
+      'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
+      'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
+      'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
+      'millrace.alert_messages'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -361,15 +364,627 @@ comment on table millrace.adopted_values is
   'What the values of an old status column mean, by the rows that had them when they were adopted. '
   'The old column follows by it.';
 
+-- Figures: what happened, counted as it happens and kept apart from the attempts, which are pruned.
+--
+-- Whoever ends attempts or runs writes a pulse: one narrow row a batch, stage and outcome, in its
+-- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
+-- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
+
+create table millrace.pulses (
+  at timestamptz not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  outcome text not null
+    constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
+      'skipped', 'cancelled', 'copied', 'removed')),
+  n int not null,
+  run_ms real[],
+  wait_ms real[],
+  codes text[],
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table millrace.pulses is
+  'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
+  'insert-only, until millrace.fold_figures() adds it up.';
+comment on column millrace.pulses.run_ms is
+  'How long each attempt ran, or how long each run took from its start to its end.';
+comment on column millrace.pulses.wait_ms is
+  'How long each stood in the queue; a retry, which waits for its backoff, tells nothing.';
+
+create table millrace.minutes (
+  pipeline_id int not null,
+  stage_id int not null,
+  minute timestamptz not null,
+  completed int not null default 0,
+  ended int not null default 0,
+  failed int not null default 0,
+  retried int not null default 0,
+  skipped int not null default 0,
+  cancelled int not null default 0,
+  copied int not null default 0,
+  removed int not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
+  r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
+  r6 int not null default 0, r7 int not null default 0, r8 int not null default 0,
+  r9 int not null default 0, r10 int not null default 0, r11 int not null default 0,
+  r12 int not null default 0, r13 int not null default 0, r14 int not null default 0,
+  r15 int not null default 0,
+  w0 int not null default 0, w1 int not null default 0, w2 int not null default 0,
+  w3 int not null default 0, w4 int not null default 0, w5 int not null default 0,
+  w6 int not null default 0, w7 int not null default 0, w8 int not null default 0,
+  w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
+  w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
+  w15 int not null default 0,
+  codes jsonb,
+  constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
+) with (fillfactor = 80);
+comment on table millrace.minutes is
+  'Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the '
+  'run as a whole.';
+comment on column millrace.minutes.ended is
+  'Runs that ended under a name of the definition''s `ends`; completed does not count them.';
+comment on column millrace.minutes.failed is
+  'Attempts that failed for good; retried are those that failed and were tried again.';
+comment on column millrace.minutes.copied is
+  'Results that new runs took over from earlier ones.';
+comment on column millrace.minutes.removed is
+  'Finished attempts that were deleted with their runs.';
+comment on column millrace.minutes.run_ms is
+  'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
+  'all. r0 to r15 count them by millrace.bucket_bounds().';
+comment on column millrace.minutes.wait_ms is
+  'How long first tries stood in the queue, in all. w0 to w15 count them.';
+comment on column millrace.minutes.codes is
+  'How many failures had which code: the 20 most frequent, and "other".';
+
+create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
+alter table millrace.hours rename column minute to hour;
+alter table millrace.hours
+  add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
+comment on table millrace.hours is
+  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
+
+create table millrace.totals (
+  pipeline_id int not null,
+  stage_id int not null,
+  completed bigint not null default 0,
+  ended bigint not null default 0,
+  failed bigint not null default 0,
+  retried bigint not null default 0,
+  skipped bigint not null default 0,
+  cancelled bigint not null default 0,
+  copied bigint not null default 0,
+  removed bigint not null default 0,
+  cost_usd numeric not null default 0,
+  input_tokens numeric not null default 0,
+  output_tokens numeric not null default 0,
+  run_ms float8 not null default 0,
+  wait_ms float8 not null default 0,
+  r0 bigint not null default 0, r1 bigint not null default 0, r2 bigint not null default 0,
+  r3 bigint not null default 0, r4 bigint not null default 0, r5 bigint not null default 0,
+  r6 bigint not null default 0, r7 bigint not null default 0, r8 bigint not null default 0,
+  r9 bigint not null default 0, r10 bigint not null default 0, r11 bigint not null default 0,
+  r12 bigint not null default 0, r13 bigint not null default 0, r14 bigint not null default 0,
+  r15 bigint not null default 0,
+  w0 bigint not null default 0, w1 bigint not null default 0, w2 bigint not null default 0,
+  w3 bigint not null default 0, w4 bigint not null default 0, w5 bigint not null default 0,
+  w6 bigint not null default 0, w7 bigint not null default 0, w8 bigint not null default 0,
+  w9 bigint not null default 0, w10 bigint not null default 0, w11 bigint not null default 0,
+  w12 bigint not null default 0, w13 bigint not null default 0, w14 bigint not null default 0,
+  w15 bigint not null default 0,
+  codes jsonb,
+  constraint totals_pkey primary key (pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.totals is
+  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
+
+insert into millrace.settings (name, value, comment) values
+  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
+  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
+  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
+
+-- What ended before there were figures counts in the totals, without times.
+insert into millrace.totals
+  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
+select s.pipeline_id, s.id,
+  count(*) filter (where a.state = 'completed'),
+  count(*) filter (where a.state = 'failed' and not a.again),
+  count(*) filter (where a.state = 'failed' and a.again),
+  count(*) filter (where a.state = 'skipped'),
+  count(*) filter (where a.state = 'cancelled')
+from (
+  select o.stage_id, o.state, n.retry_count is not null as again
+  from millrace.attempts o
+  left join millrace.attempts n
+    on o.state = 'failed'
+      and n.run_id = o.run_id
+      and n.stage_id = o.stage_id
+      and n.number = o.number + 1
+      and n.retry_count = o.retry_count + 1
+  where o.state in ('completed', 'failed', 'skipped', 'cancelled')
+) a
+join millrace.stages s on s.id = a.stage_id
+group by s.pipeline_id, s.id;
+
+insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
+select r.pipeline_id, 0,
+  count(*) filter (where r.status = 'completed' and r.ended_as is null),
+  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
+  count(*) filter (where r.status = 'failed'),
+  count(*) filter (where r.status = 'cancelled')
+from millrace.runs r
+where r.status <> 'running'
+group by r.pipeline_id;
+
+alter table millrace.pipelines
+  add column sla jsonb;
+comment on column millrace.pipelines.sla is
+  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
+  'bound.';
+
+create table millrace.run_ages (
+  pipeline_id int constraint run_ages_pkey primary key
+    constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
+  last_key text not null default '',
+  counting bigint[] not null default array_fill(0, array[18]),
+  ages bigint[] not null default array_fill(0, array[18]),
+  counted_at timestamptz
+) with (fillfactor = 50);
+comment on table millrace.run_ages is
+  'Of each pipeline with a bound for its runs: how old its live runs are that have passed the '
+  'shorter bound. The sweep goes through them round and round.';
+comment on column millrace.run_ages.ages is
+  'Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past '
+  'the bound of the median, and past that of the 95th percentile.';
+
+-- What reads ask for, so that none of them walks the history: why a run failed stands on the run,
+-- and runs that are over have an index that is written when they end.
+
+alter table millrace.runs
+  add column failed_stage_id int,
+  add column error_code text;
+comment on column millrace.runs.failed_stage_id is
+  'The stage whose failure ended it; null unless it is failed.';
+comment on column millrace.runs.error_code is
+  'The code of the error that ended it, its first 200 characters; null unless it is failed.';
+
+create index runs_ended on millrace.runs (pipeline_id, finished_at, id)
+  where finished_at is not null;
+create index runs_failed on millrace.runs
+  (pipeline_id, failed_stage_id, error_code, finished_at, id)
+  where status = 'failed';
+create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
+  where status = 'failed';
+create index runs_by_trace on millrace.runs (trace_id);
+
+-- Of the runs that failed before: the last failure that no later attempt of its stage follows.
+update millrace.runs r
+set failed_stage_id = f.stage_id, error_code = left(coalesce(f.code, 'unknown'), 200)
+from (
+  select distinct on (o.id) o.id, a.stage_id, a.error ->> 'code' as code
+  from millrace.runs o
+  join millrace.attempts a on a.run_id = o.id and a.state = 'failed' and not a.superseded
+  where o.status = 'failed'
+    and not exists (
+      select
+      from millrace.attempts n
+      where n.run_id = a.run_id
+        and n.stage_id = a.stage_id
+        and n.number > a.number)
+  order by o.id, a.finished_at desc, a.id desc
+) f
+where f.id = r.id;
+
+create table millrace.check_progress (
+  id boolean not null default true
+    constraint check_progress_pkey primary key
+    constraint check_progress_one_row check (id),
+  after bigint not null default 0,
+  faulty bigint[] not null default '{}',
+  faults int not null default 0,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+insert into millrace.check_progress default values;
+comment on table millrace.check_progress is
+  'How far the sweep has checked the invariants, run by run, round and round: up to the run after, '
+  'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
+  'runs in which this round or the one before found something.';
+
+create index log_by_time on millrace.log (at);
+create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
+
+alter table millrace.pipelines
+  add column label_column text,
+  add column retention jsonb;
+comment on column millrace.pipelines.label_column is
+  'The column of the entity by which people know a row, such as a URL or a title; null where none '
+  'is declared.';
+comment on column millrace.pipelines.retention is
+  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
+  'days}]}; null for the setting retention_days and no tables.';
+
+create table millrace.prune_progress (
+  pipeline_id int not null
+    constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  table_name text not null default '',
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  seen_row tid not null default '(0,0)',
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+) with (fillfactor = 50);
+comment on table millrace.prune_progress is
+  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
+  'a pipeline (table_name is empty), and one for each table that it declares.';
+
+-- What is deleted in bulk is soon given back, so that the table comes to a size and stays there.
+alter table millrace.runs set (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+
+-- Operators, the journal of what they do, what they do in bulk, throttles and silences.
+
+create table millrace.operators (
+  subject text constraint operators_pkey primary key
+    constraint operators_subject_length check (length(subject) between 1 and 500),
+  role text not null
+    constraint operators_role_known check (role in ('viewer', 'operator', 'admin')),
+  pipelines text[],
+  payloads boolean not null default false,
+  note text not null default '',
+  line bigint,
+  added_at timestamptz not null default millrace.now()
+);
+comment on table millrace.operators is
+  'Who may use the functions public.millrace_overview to millrace_act with a user''s token. Asked '
+  'at each call, so that a change counts at once. A viewer reads, an operator acts too, an admin '
+  'says who is an operator.';
+comment on column millrace.operators.subject is
+  'The sub of their token as text, whoever issued it.';
+comment on column millrace.operators.pipelines is
+  'The pipelines that they see; null for all.';
+comment on column millrace.operators.line is
+  'The line of the journal that tells who made them what they are.';
+comment on column millrace.operators.payloads is
+  'Whether they see results, metadata and the details of errors.';
+
+create table millrace.journal (
+  id bigint generated always as identity constraint journal_pkey primary key,
+  at timestamptz not null,
+  verb text not null,
+  pipeline text,
+  stage text,
+  run_ids bigint[] not null default '{}',
+  runs int not null,
+  subject text,
+  key text not null
+    constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
+  key_print text,
+  session jsonb not null,
+  filter jsonb,
+  reason text,
+  request_id text,
+  request_print text,
+  bulk_id bigint,
+  outcome jsonb not null default '{}'
+);
+create unique index journal_by_request on millrace.journal (key, subject, request_id)
+  nulls not distinct where request_id is not null;
+create index journal_by_pipeline on millrace.journal (pipeline, id);
+create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
+create index journal_by_time on millrace.journal (at);
+comment on table millrace.journal is
+  'What people did, one line a deed, written in the transaction of the deed itself, whichever way '
+  'it came. Insert-only: a line goes after journal_days, and not before.';
+comment on column millrace.journal.subject is
+  'The sub of the token, or the operator whom a secret key names; null for a session of SQL that '
+  'names nobody.';
+comment on column millrace.journal.key is
+  'With what they came: a user''s token, a secret key, or a session of SQL. engine: nobody, its '
+  'time was over.';
+comment on column millrace.journal.key_print is
+  'Eight digits of the SHA-256 of the secret key, which tell keys apart and open nothing.';
+comment on column millrace.journal.request_print is
+  'A digest of the request, by which another one under the same request_id is told.';
+
+create table millrace.bulks (
+  id bigint generated always as identity constraint bulks_pkey primary key,
+  state text not null default 'previewed'
+    constraint bulks_state_known
+      check (state in ('previewed', 'running', 'done', 'aborted', 'stopped')),
+  verb text not null,
+  args jsonb not null,
+  filter jsonb not null,
+  conditions jsonb not null,
+  pipeline_id int not null
+    constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
+  subject text,
+  key text not null,
+  frozen_at timestamptz not null,
+  last_run_id bigint not null,
+  preview jsonb not null,
+  next_run_id bigint not null default 0,
+  at_end_at timestamptz,
+  held bigint[] not null default '{}',
+  slices int not null default 0,
+  done int not null default 0,
+  passed_over int not null default 0,
+  faults int not null default 0,
+  reason text,
+  why text,
+  created_at timestamptz not null,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+create index bulks_running on millrace.bulks (id) where state = 'running';
+comment on table millrace.bulks is
+  'One row a verb over all runs that match a filter, worked off in slices by who began it and by '
+  'the sweep. Whoever works on it holds the row.';
+comment on column millrace.bulks.conditions is
+  'The filter with ids in place of names, as find_runs() reads it.';
+comment on column millrace.bulks.frozen_at is
+  'Runs that came to match after that are none of it.';
+comment on column millrace.bulks.next_run_id is
+  'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.held is
+  'Runs that somebody held when it came to them; each slice looks at them again.';
+comment on column millrace.bulks.passed_over is
+  'Runs that matched and no longer did when it came to them.';
+
+create table millrace.bulk_faults (
+  bulk_id bigint not null
+    constraint bulk_faults_bulk_fkey references millrace.bulks on delete cascade,
+  run_id bigint not null,
+  code text not null,
+  message text not null,
+  constraint bulk_faults_pkey primary key (bulk_id, run_id)
+);
+comment on table millrace.bulk_faults is
+  'Runs to which the verb of a bulk could not be done, and why.';
+
+create table millrace.throttles (
+  stage_id int
+    constraint throttles_pkey primary key
+    constraint throttles_stage_fkey references millrace.stages on delete cascade,
+  limits jsonb not null,
+  declared jsonb,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.throttles is
+  'What holds over the limits of a stage''s definition for a while. stages.limits has both put '
+  'together, so that a claim reads no more than it did.';
+comment on column millrace.throttles.declared is
+  'The limits of the definition, which hold again when it is over.';
+
+alter table millrace.pipelines add column switched_line bigint;
+alter table millrace.stages add column switched_line bigint;
+comment on column millrace.pipelines.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+comment on column millrace.stages.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+
+alter table millrace.alerts
+  add column acknowledged_at timestamptz,
+  add column acknowledged_by text;
+comment on column millrace.alerts.acknowledged_by is
+  'Who has said that they look after it; null while nobody has.';
+
+create table millrace.silences (
+  id bigint generated always as identity constraint silences_pkey primary key,
+  pipeline text,
+  stage text,
+  kind text,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null
+);
+create index silences_by_end on millrace.silences (until);
+comment on table millrace.silences is
+  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
+  'stands for any.';
+
+-- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
+create type millrace.caller as (
+  subject text,
+  key text,
+  key_print text,
+  role text,
+  pipelines text[],
+  payloads boolean
+);
+
+insert into millrace.settings (name, value, comment) values
+  ('operators_need_aal2', 'false',
+    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');
+
+-- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
+-- tell people of them. A rule looks at a stage or a pipeline as a whole, so that a thousand late
+-- runs are one alert.
+
+create table millrace.alert_rules (
+  id int generated always as identity constraint alert_rules_pkey primary key,
+  name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null
+    constraint alert_rules_kind_known check (kind in (
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+  pipeline text,
+  stage text,
+  above numeric,
+  span interval not null default '10 minutes',
+  hold interval not null default '0',
+  recover interval not null default '5 minutes',
+  least int not null default 1,
+  remind interval default '4 hours',
+  channels text[],
+  playbook text,
+  enabled boolean not null default true,
+  source text not null default 'sql'
+    constraint alert_rules_source_known check (source in ('default', 'definition', 'sql'))
+);
+create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
+comment on table millrace.alert_rules is
+  'What is judged each minute. A rule without a pipeline counts for each one that has none of the '
+  'same name. Insert, update and delete rules as you like; those of definitions are written by '
+  'define().';
+comment on column millrace.alert_rules.stage is
+  'The stage; * for each of them; null for the pipeline as a whole, end to end.';
+comment on column millrace.alert_rules.above is
+  'Raised above this: seconds for p95 and oldest_ready, a share from 0 to 1 for error_share, runs '
+  'for backlog and dead, US dollars for spend. run_sla, late and engine know their own bounds.';
+comment on column millrace.alert_rules.span is 'How far back it looks.';
+comment on column millrace.alert_rules.hold is
+  'For how long it must be above before an alert is raised.';
+comment on column millrace.alert_rules.recover is
+  'For how long it must be no longer above before the alert is resolved.';
+comment on column millrace.alert_rules.least is
+  'How many ends p95 and error_share need at least, to say anything.';
+comment on column millrace.alert_rules.remind is
+  'How often an alert that stays open is told again, until somebody acknowledges it; null for '
+  'never.';
+comment on column millrace.alert_rules.channels is
+  'The names of the channels that hear of it; null for all.';
+comment on column millrace.alert_rules.playbook is
+  'The page that says what to do; null for the one of its kind.';
+
+insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
+  ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
+  ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
+  ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
+  ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
+  ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
+  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default');
+
+create table millrace.rule_states (
+  rule_id int not null
+    constraint rule_states_rule_fkey references millrace.alert_rules on delete cascade,
+  pipeline_id int not null,
+  stage_id int not null,
+  over_since timestamptz not null,
+  under_since timestamptz,
+  value numeric not null,
+  above numeric not null,
+  detail text,
+  constraint rule_states_pkey primary key (rule_id, pipeline_id, stage_id)
+) with (fillfactor = 50);
+comment on table millrace.rule_states is
+  'Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine, '
+  'stage_id 0 for the pipeline as a whole.';
+
+create table millrace.rule_alerts (
+  -- Numbers are no other alert's, so that one names either kind.
+  id bigint not null default nextval('millrace.alerts_id_seq')
+    constraint rule_alerts_pkey primary key,
+  rule_id int not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  rule text not null,
+  kind text not null,
+  pipeline text,
+  stage text,
+  value numeric not null,
+  above numeric not null,
+  message text not null,
+  playbook text not null,
+  since timestamptz not null,
+  raised_at timestamptz not null,
+  resolved_at timestamptz,
+  told_at timestamptz,
+  reminded_at timestamptz,
+  settled boolean not null default false,
+  acknowledged_at timestamptz,
+  acknowledged_by text
+);
+create unique index rule_alerts_one_open on millrace.rule_alerts (rule_id, pipeline_id, stage_id)
+  where resolved_at is null;
+create index rule_alerts_unsettled on millrace.rule_alerts (id) where not settled;
+create index rule_alerts_by_end on millrace.rule_alerts (resolved_at);
+comment on table millrace.rule_alerts is
+  'What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.';
+comment on column millrace.rule_alerts.since is 'Since when it was above the bound.';
+comment on column millrace.rule_alerts.told_at is
+  'When it was first written into a message; null while it is silenced, or no channel wants it.';
+comment on column millrace.rule_alerts.settled is
+  'Whether it is resolved, and all told that is to be told.';
+
+create table millrace.alert_channels (
+  id int generated always as identity constraint alert_channels_pkey primary key,
+  name text not null constraint alert_channels_name_key unique
+    constraint alert_channels_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  kind text not null
+    constraint alert_channels_kind_known check (kind in ('webhook', 'slack', 'email')),
+  sender text,
+  api_url text not null default 'https://api.resend.com/emails',
+  enabled boolean not null default true,
+  constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
+);
+comment on table millrace.alert_channels is
+  'Who is told of alerts. The address is in Vault as millrace_channel_<name>_address: the URL of a '
+  'webhook, or e-mail addresses parted by commas. millrace_channel_<name>_secret is what a webhook '
+  'is signed with (whsec_…), or the key of the e-mail API.';
+comment on column millrace.alert_channels.sender is 'What e-mails come from.';
+comment on column millrace.alert_channels.api_url is
+  'Where e-mails are posted to: Resend, or what answers as its API does.';
+
+create table millrace.alert_messages (
+  id bigint generated always as identity constraint alert_messages_pkey primary key,
+  webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+  channel_id int not null
+    constraint alert_messages_channel_fkey references millrace.alert_channels on delete cascade,
+  state text not null default 'waiting'
+    constraint alert_messages_state_known check (state in ('waiting', 'delivered', 'dead')),
+  events jsonb not null,
+  more int not null default 0,
+  created_at timestamptz not null,
+  first_tried_at timestamptz,
+  tried_at timestamptz,
+  wait interval not null default '0',
+  tries int not null default 0,
+  ended_at timestamptz,
+  status int,
+  error text
+) with (fillfactor = 70);
+create index alert_messages_waiting on millrace.alert_messages (channel_id, id)
+  where state = 'waiting';
+create index alert_messages_dead on millrace.alert_messages (channel_id, id) where state = 'dead';
+create index alert_messages_by_end on millrace.alert_messages (ended_at);
+comment on table millrace.alert_messages is
+  'What is to be sent, or was. Read it through millrace.deliveries.';
+comment on column millrace.alert_messages.more is 'How many events it does not list.';
+comment on column millrace.alert_messages.wait is
+  'How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.';
+
+insert into millrace.settings (name, value, comment) values
+  ('rules_judged_at', '',
+    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
+      'millrace.run_faults()', 'millrace.attempt_faults()', 'millrace.job_faults()',
+      'millrace.stage_faults()', 'millrace.doctor()',
+      'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
       'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
-      'millrace.start_over(int8[], int4)', 'millrace.queue_here(int4, int4, text[], text[])',
-      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.begin_stage(int4, int8[])',
+      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
+      'millrace.queue_here(int4, int4, text[], text[])',
+      'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
+      'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
       'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
-      'millrace.queue_one_way(int4, int4, int4, text[], text[])'
+      'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
+      'millrace.fan_out_faults()', 'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -1069,6 +1684,7 @@ $write$;
 --   leads__lock(ids, wait)                   locks entities, in key order
 --   leads__rows(ids, each)                   their rows, without engine columns
 --   leads__sizes(ids)                        how large the rows are
+--   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__metadata(ids)                     what runs copy, where declared
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
@@ -1159,9 +1775,9 @@ revoke all on function millrace.%1$I from public$f$, p_function, p_signature,
 end
 $write$;
 
--- Creates lock_entities, rows_of_entities, sizes_of_entities, metadata_of_entities and
--- project_entities, which lead from the engine to the functions of each pipeline; static as well,
--- with one branch a pipeline.
+-- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities,
+-- metadata_of_entities and project_entities, which lead from the engine to the functions of each
+-- pipeline; static as well, with one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -1188,6 +1804,17 @@ begin
     '(p_pipeline_id int, p_ids text[]) returns bigint[]', v_ids,
     array(select format('return millrace.%I(p_ids);', n || '__sizes') from unnest(v_names) n),
     'the bytes of what rows_of_entities() would build of each entity, as they are stored.');
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where to_regprocedure(
+    format('millrace.%I(text[], bigint)', p.name || '__asked')) is not null;
+  perform millrace.write_way('asked_of_entities',
+    '(p_pipeline_id int, p_ids text[], p_each bigint) returns jsonb[]', v_ids,
+    array(select format('return millrace.%I(p_ids, p_each);', n || '__asked')
+      from unnest(v_names) n),
+    'what the conditions of given stages read of a pipeline''s entities in the order of their '
+    'keys; null where all of a row is to be built.');
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
@@ -1258,6 +1885,7 @@ as $$
 declare
   v_pipeline millrace.pipelines;
   v_stages text[];
+  v_columns text[];
   v_key_type text;
   v_function regprocedure;
 begin
@@ -1276,12 +1904,14 @@ begin
   perform millrace.detach_old(v_pipeline);
   v_key_type := millrace.key_type(v_pipeline);
   perform millrace.write_lock(v_pipeline, v_key_type);
-  perform millrace.write_rows(v_pipeline, v_key_type, array(
+  v_columns := array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
     where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'
     union all
-    select unnest(millrace.status_columns(v_pipeline.status))));
+    select unnest(millrace.status_columns(v_pipeline.status)));
+  perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
+  perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_metadata(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
@@ -1581,13 +2211,10 @@ begin
 end
 $$;
 
--- Cancels a run by a person's call.
-create or replace function millrace.cancel(p_run bigint) returns void
+-- Cancels a run.
+create or replace function millrace.cancel_one(p_run bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status millrace.run_status;
@@ -1603,6 +2230,20 @@ begin
   end if;
   perform millrace.end_runs(array[p_run], 'cancelled');
   perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+end
+$$;
+
+-- Cancels a run by a person's call.
+create or replace function millrace.cancel(p_run bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.cancel_one(p_run);
+  perform millrace.note_run('cancel', p_run);
 end
 $$;
 
@@ -2080,6 +2721,8 @@ begin
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
+  perform millrace.check_label(v_definition);
+  perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
@@ -2098,6 +2741,7 @@ begin
   end loop;
   perform millrace.order_stages(v_definition -> 'stages');
   perform millrace.check_status(v_definition);
+  perform millrace.check_alerts(v_definition);
   return v_definition;
 end
 $$;
@@ -2398,178 +3042,9 @@ $$;
 
 -- The invariants
 --
--- Each function here proves some of what must always hold, and returns a row for each breach. All
--- of them are stable, so check_invariants() reads all in one snapshot.
-
--- Finds runs that nobody will end, and live attempts of runs that are over.
-create or replace function millrace.run_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a running run owns a live attempt', r.id, null::bigint,
-    'run of entity ' || r.entity_id || ' has none'
-  from millrace.runs r
-  where r.status = 'running'
-    and not exists (
-      select
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.state in ('queued', 'started', 'waiting'))
-  union all
-  select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
-    format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-  from millrace.attempts a
-  left join millrace.runs r on r.id = a.run_id
-  where r.id is null
-    or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-  union all
-  select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
-    format('entity %s, and run %s of the other', n.entity_id, o.id)
-  from millrace.pipelines p
-  join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-  join millrace.runs o
-    on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-$$;
-
--- Finds attempts whose columns contradict their state.
-create or replace function millrace.attempt_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
-    a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  left join millrace.claims c on c.token = a.token
-  where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-    or (a.state = 'started'
-      and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-    or (a.state = 'waiting'
-      and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-    or (a.state not in ('queued', 'started') and a.queue_at is not null)
-    or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-  union all
-  select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where a.late_at is not null
-    and a.state not in ('queued', 'started', 'waiting')
-  union all
-  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
-    'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-  where a.state = 'waiting'
-    and not exists (
-      select
-      from public.millrace_decisions d
-      where d.attempt_id = a.id
-        and d.closed_at is null)
-  union all
-  select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-  where a.state in ('queued', 'started')
-  union all
-  select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where a.superseded
-    and a.state in ('queued', 'started', 'waiting')
-  union all
-  select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
-    'stage ' || a.stage_id
-  from millrace.attempts a
-  where (a.state = 'completed') <> (a.output is not null)
-$$;
-
--- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
--- that of a job whose deadline had passed, or whose worker was lost.
-create or replace function millrace.job_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select
-    'a job is heard to run while its attempt waits, and overtaken by one that completes it',
-    a.run_id, a.id, a.state::text
-  from millrace.attempts a
-  where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-    or (a.overtaken_job_id is not null
-      and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-    or (a.overtaken_job_id is not null and not exists (
-      select
-      from millrace.attempts e
-      where e.run_id = a.run_id
-        and e.stage_id = a.stage_id
-        and e.number < a.number
-        and e.state = 'failed'
-        and e.error ->> 'code' in ('deadline', 'lost_lease')
-        and coalesce(e.job_id = a.job_id, true)
-        and (a.superseded or not e.superseded)))
-$$;
-
--- Finds stages that are done twice, begun too early, or not begun though their needs are done.
--- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-create or replace function millrace.stage_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
-    format('%s attempts of stage %s', count(*), s.name)
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
-    and not a.superseded
-  group by a.run_id, a.stage_id, s.name
-  having count(*) > 1
-  union all
-  select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-  where a.state in ('queued', 'started', 'waiting')
-    and exists (
-      select
-      from unnest(vs.needs) n
-      where not exists (
-        select
-        from millrace.done_attempts d
-        where d.run_id = a.run_id
-          and d.stage_id = n))
-  union all
-  select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'completed'
-    and not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = vs.stage_id)
-  union all
-  select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.status = 'running'
-    and not exists (
-      select
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = vs.stage_id
-        and not a.superseded)
-    and not exists (
-      select
-      from (
-        select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
-        union all
-        select n from unnest(vs.needs) n) n(id)
-      where not exists (
-        select
-        from millrace.done_attempts d
-        where d.run_id = r.id
-          and d.stage_id = n.id))
-$$;
+-- Views and functions whose names end in _faults each prove some of what must always hold, and have
+-- a row for each breach. check_invariants() reads all of them whole, in one snapshot; check_slice()
+-- asks for the runs between two ids.
 
 -- Proves what must always hold.
 create or replace function millrace.check_invariants()
@@ -2577,25 +3052,216 @@ returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.sum_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults() f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
+$$;
+
+-- The invariants, in slices
+--
+-- The sweep checks so many runs each time, round and round, and begins a round an hour after it
+-- ended one. What belongs to no run (metadata that is left over, the histories of status columns,
+-- the sums of those with many children) only check_invariants() looks at.
+
+-- Says where a slice of so many runs ends; the last one has no end, and so has what lost its run.
+create or replace function millrace.slice_end(p_after bigint, p_limit int) returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+  select coalesce((
+    select r.id
+    from millrace.runs r
+    where r.id > p_after
+    order by r.id
+    offset greatest(p_limit, 1) - 1
+    limit 1), 9223372036854775807)
+$$;
+
+-- Checks the runs between two ids in one statement.
+create or replace function millrace.check_between(p_after bigint, p_until bigint)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.run_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.attempt_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.job_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.stage_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.limit_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.metadata_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.fan_out_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.sum_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+    and f.children <= 1000
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.ending_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
+$$;
+
+-- Checks the next so many runs after one.
+create or replace function millrace.check_slice(p_after bigint, p_limit int)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  return query
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.check_between(p_after, millrace.slice_end(p_after, p_limit)) f;
+end
+$$;
+
+-- Checks the next slice, for the sweep, and reports what it found. Returns how many faults; null
+-- where it is not time for another round, or somebody else is at it.
+create or replace function millrace.go_on_checking(p_limit int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_progress millrace.check_progress;
+  v_until bigint;
+  v_found record;
+begin
+  select c.* into v_progress from millrace.check_progress c for update skip locked;
+  if not found
+      or (v_progress.after = 0 and v_progress.ended_at > v_now - interval '1 hour') then
+    return null;
+  end if;
+  v_until := millrace.slice_end(v_progress.after, p_limit);
+  select count(*)::int as faults,
+    coalesce(array_agg(distinct f.run_id) filter (where f.run_id is not null), '{}') as run_ids,
+    min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
+  into v_found
+  from millrace.check_slice(v_progress.after, p_limit) f;
+  if v_found.faults > 0 then
+    perform millrace.report('error', 'invariant_violated',
+      format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
+      jsonb_build_object('runs', v_found.run_ids[:20]));
+  end if;
+  update millrace.check_progress c
+  set after = case when v_until = 9223372036854775807 then 0 else v_until end,
+    began_at = case when c.after = 0 then v_now else c.began_at end,
+    ended_at = case when v_until = 9223372036854775807 then v_now else c.ended_at end,
+    -- Those of the round before go when the present one has passed them.
+    faulty = (array(
+      select distinct i
+      from unnest(c.faulty || v_found.run_ids) i
+      where i <= c.after
+        or i > v_until
+        or i = any (v_found.run_ids)
+      order by i))[:20],
+    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults;
+  return nullif(v_found.faults, 0);
+end
+$$;
+
+-- Looks for violated invariants: in the newest runs, in those where the sweep has found something,
+-- or everywhere.
+create or replace function millrace.invariant_findings(p_deep boolean)
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_progress millrace.check_progress := (select c from millrace.check_progress c);
+  v_newest bigint := coalesce((
+    select r.id
+    from millrace.runs r
+    order by r.id desc
+    offset 100
+    limit 1), 0);
+begin
+  return query
+    select 'no invariant is violated', count(*) = 0, coalesce(
+      string_agg(distinct f.rule, '; '),
+      'none' || case
+        when p_deep then ''
+        when v_progress.ended_at is null then '; the sweep has yet to look at all runs'
+        else format('; the sweep has looked at all runs, last at %s',
+          to_char(v_progress.ended_at, 'YYYY-MM-DD HH24:MI:SS')) end)
+    from (
+      select f.rule
+      from millrace.check_slice(v_newest, 101) f
+      where not p_deep
+      union all
+      select f.rule
+      from unnest(v_progress.faulty) i
+      cross join lateral millrace.check_slice(i - 1, 1) f
+      where not p_deep
+        and i <= v_newest
+      union all
+      select f.rule
+      from millrace.check_invariants() f
+      where p_deep) f;
+end
 $$;
 
 -- Claiming
@@ -2933,10 +3599,12 @@ create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = 'completed', finished_at = millrace.now()
+    set status = 'completed', finished_at = v_now
     from millrace.version_stages vs
     where r.id = any (p_run_ids)
       -- "is true" keeps the planner from walking the index of live runs.
@@ -2955,7 +3623,13 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'completed', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -3023,9 +3697,9 @@ begin
 end
 $$;
 
--- Writes the attempts of complete() and returns what is to be shown of them. p_names are the stages
--- that every run readied; null where p_ready says which run readied which. p_uniform: only what is
--- still started under its token.
+-- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
+-- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
+-- only what is still started under its token.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -3035,6 +3709,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changes millrace.change[];
+  v_run_ms real[];
+  v_wait_ms real[];
+  v_usages jsonb[];
 begin
   with done as (
     update millrace.attempts a
@@ -3048,7 +3725,8 @@ begin
     where a.id = i.attempt_id
       and a.state = i.was
       and (not p_uniform or a.state = 'started' and a.token = i.token)
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id
+    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
+      a.created_at, i.usage
   )
   select array_agg(row(
     d.entity_id, 'completed', d.job_id, d.result, null, d.retry_count, d.started_at, p_now,
@@ -3056,9 +3734,20 @@ begin
       select array_agg(s.name)
       from unnest(p_ready) r
       join millrace.stages s on s.id = r.stage_id
-      where r.run_id = d.run_id)))::millrace.change)
-  into v_changes
+      where r.run_id = d.run_id)))::millrace.change),
+    array_agg(date_part('epoch', p_now - d.started_at) * 1000),
+    array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
+      filter (where d.retry_count = 0),
+    array_agg(d.usage) filter (where d.usage is not null)
+  into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
+    cost_usd, input_tokens, output_tokens)
+  select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
+    millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
+    millrace.sum_usage(v_usages, 'output_tokens')
+  from millrace.stages s
+  where s.id = p_items[1].stage_id and v_changes is not null;
   return v_changes;
 end
 $$;
@@ -3471,12 +4160,17 @@ begin
   perform millrace.save_cut_over(v_pipeline_id, v_definition);
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
+  perform millrace.keep_throttles(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
   perform millrace.save_due(v_pipeline_id, v_definition);
+  perform millrace.save_alerts(v_definition);
+  perform millrace.save_run_sla(v_pipeline_id, v_definition);
+  perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   perform millrace.show_changed(v_pipeline_id, v_changed);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
@@ -3597,6 +4291,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -3667,6 +4362,79 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "alerts":{
+   "type":"object",
+   "additionalProperties":{
+    "type":"object",
+    "properties":{
+     "kind":{
+      "type":"string",
+      "enum":["run_sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
+      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "remedy":"run_sla and late know their own bounds, the others need above."
+     },
+     "stage":{
+      "type":"string",
+      "pattern":"^(\\*|[a-z][a-z0-9_]{0,40})$",
+      "wanted":"the name of a stage, or *",
+      "remedy":"Leave it out for the pipeline."
+     },
+     "above":{"type":"number","minimum":0,"maximum":1000000000},
+     "span_seconds":{"type":"integer","minimum":60,"maximum":604800},
+     "for_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "recover_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "least":{"type":"integer","minimum":1,"maximum":1000000},
+     "remind_seconds":{"type":"integer","minimum":300,"maximum":604800},
+     "channels":{
+      "minItems":1,
+      "type":"array",
+      "items":{"$ref":"#/$defs/pipeline"},
+      "wanted":"a list of names of channels"
+     },
+     "playbook":{"type":"string","minLength":1,"wanted":"the address of a page"},
+     "enabled":{"type":"boolean","wanted":"true or false"}
+    },
+    "required":["kind"],
+    "additionalProperties":false,
+    "wanted":"an object with a kind"
+   }
+  },
+  "sla":{
+   "type":"object",
+   "properties":{
+    "median_seconds":{"type":"number","minimum":1,"maximum":31536000},
+    "p95_seconds":{"type":"number","minimum":1,"maximum":31536000}
+   },
+   "additionalProperties":false,
+   "wanted":"an object of median_seconds or p95_seconds or both",
+   "remedy":"Write {\"p95_seconds\": 7200}, or leave it out.",
+   "minProperties":1,
+   "maxProperties":2
+  },
+  "retention":{
+   "type":"object",
+   "properties":{
+    "days":{"type":"integer","minimum":1,"maximum":9999},
+    "tables":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"object",
+      "properties":{
+       "name":{"$ref":"#/$defs/table"},
+       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
+       "days":{"type":"integer","minimum":1,"maximum":9999}
+      },
+      "required":["name","column","days"],
+      "additionalProperties":false,
+      "wanted":"an object of name, column and days"
+     }
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object of days, tables or both",
+   "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
@@ -4405,8 +5173,27 @@ begin
 end
 $$;
 
--- Joins all findings.
-create or replace function millrace.doctor()
+-- Looks at the errors of the last hour, by the index of the log.
+create or replace function millrace.error_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_since timestamptz := millrace.now() - interval '1 hour';
+begin
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; '), 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > v_since;
+end
+$$;
+
+-- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
+create or replace function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -4417,17 +5204,13 @@ begin
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
-  return query
-    select 'no invariant is violated', count(*) = 0,
-      coalesce(string_agg(distinct i.rule, '; '), 'none')
-    from millrace.check_invariants() i;
+  return query select f.what, f.ok, f.detail from millrace.label_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
-  return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > millrace.now() - interval '1 hour';
+  return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
 
@@ -4939,6 +5722,19 @@ begin
     from failed f
     where f.due is not null
     order by f.run_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
+      cost_usd, input_tokens, output_tokens)
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+      array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
+      array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
+      millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
+      millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
+      millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id, f.due is null
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
@@ -4989,7 +5785,7 @@ begin
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.
-  perform millrace.end_runs(v_failed.dead, 'failed');
+  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
@@ -4997,18 +5793,34 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent.
-create or replace function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status)
-returns void
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create or replace function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
-    set status = p_status, finished_at = millrace.now()
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
     where r.id = any (p_run_ids)
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'failed'),
@@ -5104,9 +5916,19 @@ create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_finished int[];
 begin
   perform millrace.keep_costs(p_run_ids);
-  delete from millrace.attempts a where a.run_id = any (p_run_ids);
+  with gone as (
+    delete from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+    returning a.stage_id, a.state
+  )
+  select array_agg(g.stage_id) into v_finished
+  from gone g
+  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+  perform millrace.note_pulses('removed', v_finished);
   -- After the attempts: whoever still records a turn of one holds its row until then.
   delete from millrace.turns t where t.run_id = any (p_run_ids);
   perform millrace.forget_decisions(p_run_ids);
@@ -5315,7 +6137,7 @@ end
 $$;
 
 -- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
--- null when nothing does.
+-- null when nothing does. Of many that wait it looks at the 10,000 whose deadlines come first.
 create or replace function millrace.faulty_jobs() returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -5329,11 +6151,15 @@ begin
       select count(*) as jobs, s.name as stage, p.name as pipeline,
         min(a.error ->> 'detail') as message,
         min((a.error ->> 'since')::timestamptz) as since
-      from millrace.attempts a
+      from (
+        select w.stage_id, w.state, w.error
+        from millrace.attempts w
+        where w.deadline_at is not null
+        order by w.deadline_at
+        limit 10000) a
       join millrace.stages s on s.id = a.stage_id
       join millrace.pipelines p on p.id = s.pipeline_id
-      where a.deadline_at is not null
-        and a.state = 'waiting'
+      where a.state = 'waiting'
         and a.error is not null
       group by p.name, s.id, s.name, a.error ->> 'code'
       order by min((a.error ->> 'since')::timestamptz)
@@ -5586,29 +6412,6 @@ begin
 end
 $$;
 
--- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
-create or replace function millrace.metadata_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
-  from millrace.runs r
-  where r.metadata_id is not null
-    and not exists (
-      select
-      from millrace.run_metadata m
-      where m.id = r.metadata_id)
-  union all
-  select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
-  from millrace.run_metadata m
-  where not exists (select from millrace.runs r where r.metadata_id = m.id)
-    and not exists (
-      select
-      from millrace.dropped_metadata d
-      where d.metadata_id = m.id)
-$$;
-
 -- New runs, and the stages that begin with them
 
 -- Copies the results of these stages from the previous run of each entity into its new run, as
@@ -5621,28 +6424,34 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ways int[];
+  v_copied int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
   v_ways := millrace.ways_of((
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-    created_at, started_at, finished_at, output)
-  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-    d.created_at, d.started_at, d.finished_at, d.output
-  from millrace.runs r
-  cross join lateral (
-    select o.id
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = any (v_ways)
-      and o.id < r.id
-    order by o.id desc
-    limit 1) o
-  join millrace.done_attempts d
-    on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
-  where r.id = any (p_run_ids);
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = any (v_ways)
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
+    where r.id = any (p_run_ids)
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
 end
 $$;
 
@@ -5674,15 +6483,21 @@ declare
   v_now timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_given text[];
   v_runs bigint[];
   v_stage millrace.version_stages;
 begin
   perform millrace.refuse_metadata(v_copied.faults);
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.has_given then
+    v_given := millrace.given_at_first(
+      p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
+  end if;
   with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, v_now
-    from unnest(p_entity_ids, v_copied.ids) e(id, metadata_id)
+    insert into millrace.runs
+      (pipeline_id, version_id, entity_id, metadata_id, given, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, e.given::int[], v_now
+    from unnest(p_entity_ids, v_copied.ids, v_given) e(id, metadata_id, given)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -5698,9 +6513,6 @@ begin
   end if;
   if v_pipeline.is_child then
     perform millrace.inherit_place(v_runs);
-  end if;
-  if v_pipeline.has_given then
-    perform millrace.note_given(p_pipeline_id, v_runs);
   end if;
   if p_done_before is not null then
     perform millrace.note_done_before(v_runs, p_done_before);
@@ -5733,11 +6545,12 @@ begin
   cross join lateral unnest(vs.needs) n
   join millrace.stages s on s.id = n
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select d.id
       from millrace.done_attempts d
       where d.run_id = r.id
-        and d.stage_id = n);
+        and d.stage_id = n
+      limit 1) is null;
   if v_lacking.runs = 0 then
     return;
   end if;
@@ -6180,7 +6993,8 @@ exception when others then
         'remove it before returning the result', v_why)));
   end if;
   return v_kept || jsonb_build_object('outcome', v_item ->> 'outcome',
-    'error', jsonb_strip_nulls(jsonb_build_object('detail', v_item #>> '{error,detail}'))
+    'error', jsonb_strip_nulls(jsonb_build_object(
+        'detail', v_item #>> '{error,detail}', 'stack', v_item #>> '{error,stack}'))
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
@@ -6325,14 +7139,25 @@ $$;
 
 -- Pruning
 --
--- pg_cron calls prune() every night, and every five seconds while there is more to delete than one
--- call can do.
+-- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
+-- short transaction: two seconds, or half a second while workers are at work. A round goes through
+-- the runs of each pipeline by their ends, then through the tables that pipelines declare
+-- (retention.sql), and comes back to nothing that it had to pass over.
 
--- Locks and returns the next so many runs, by id, that ended before this time and that nobody
--- needs: a parent that still waits counts its children, and one that is over may have late ones.
-create or replace function millrace.lock_prunable(
-  p_before timestamptz, p_after bigint, p_limit int
-) returns bigint[]
+-- Reads how many days the runs of a pipeline are kept.
+create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    (p_pipeline.retention ->> 'days')::int, millrace.setting('retention_days')::int);
+end
+$$;
+
+-- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
+-- children, and one that is over may have late ones.
+create or replace function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -6340,9 +7165,8 @@ begin
   return array(
     select r.id
     from millrace.runs r
-    where r.id > coalesce(p_after, 0)
+    where r.id = any (p_run_ids)
       and r.status <> 'running'
-      and r.finished_at < p_before
       and not exists (
         select
         from millrace.fan_outs f
@@ -6354,7 +7178,6 @@ begin
         join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
         where f.run_id = r.id)
     order by r.id
-    limit p_limit
     for update of r skip locked);
 end
 $$;
@@ -6390,7 +7213,103 @@ begin
 end
 $$;
 
--- Deletes what is older than retention_days.
+-- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
+-- done. Returns how many it deleted.
+create or replace function millrace.prune_pipeline(
+  p_pipeline millrace.pipelines, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.retention_days(p_pipeline));
+  v_progress millrace.prune_progress;
+  v_batch bigint[];
+  v_done int := 0;
+begin
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  loop
+    v_batch := array(
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline.id
+        and r.finished_at is not null
+        and (r.finished_at, r.id) > (v_progress.seen_at, v_progress.seen_id)
+        and r.finished_at < v_before
+      order by r.finished_at, r.id
+      limit 1000);
+    exit when cardinality(v_batch) = 0;
+    select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
+    from millrace.runs r
+    where r.id = v_batch[cardinality(v_batch)];
+    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
+    exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
+    ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = '';
+  return v_done;
+end
+$$;
+
+-- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
+-- decisions without their attempts, and the engine's own rows of pg_cron's history.
+create or replace function millrace.begin_pruning() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz :=
+    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+begin
+  if exists (select from millrace.prune_progress g where g.ended_at is null) then
+    return;
+  end if;
+  delete from millrace.prune_progress g
+  where not exists (
+    select
+    from millrace.retained_tables t
+    where t.pipeline_id = g.pipeline_id
+      and t.table_name = g.table_name);
+  insert into millrace.prune_progress (pipeline_id, table_name, began_at)
+  select t.pipeline_id, t.table_name, millrace.now()
+  from millrace.retained_tables t
+  on conflict on constraint prune_progress_pkey do update
+  set seen_at = default, seen_id = default, seen_row = default, removed = default,
+    began_at = excluded.began_at, ended_at = null;
+  perform millrace.prune_decisions();
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind.
+  delete from cron.job_run_details d
+  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
+    and d.end_time < millrace.now() - interval '1 day';
+end
+$$;
+
+-- Has pg_cron call prune() again while a round is under way.
+create or replace function millrace.schedule_pruning(p_more boolean) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scheduled boolean := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+
+-- Deletes what is older than the days that it is kept.
 create or replace function millrace.prune() returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6399,36 +7318,45 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_until timestamptz;
   v_before timestamptz :=
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_ends timestamptz := millrace.now() + interval '2 seconds';
-  v_batch bigint[];
+  v_target record;
   v_runs int := 0;
+  v_rows int := 0;
   v_more boolean;
-  v_scheduled boolean;
 begin
-  loop
-    v_batch := millrace.lock_prunable(v_before, v_batch[cardinality(v_batch)], 1000);
-    v_more := cardinality(v_batch) = 1000;
-    exit when cardinality(v_batch) = 0;
-    v_runs := v_runs + millrace.prune_runs(v_batch);
-    exit when not v_more or millrace.now() >= v_ends;
-  end loop;
-  perform millrace.prune_decisions();
-  v_more := millrace.prune_alerts(v_before) = 10000 or v_more;
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
-  delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
+  -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
+  if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
+    return '{"runs": 0, "rows": 0, "more": true}';
   end if;
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
+  perform millrace.begin_pruning();
+  -- Where workers are at work there is something to yield to.
+  v_until := millrace.now() + case when exists (
+      select
+      from millrace.workers w
+      where w.left_at is null
+        and w.heartbeat_at > millrace.alive_since())
+    then interval '500 milliseconds' else interval '2 seconds' end;
+  for v_target in
+    select p as pipeline, g.table_name
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+    order by g.table_name = '', g.pipeline_id, g.table_name
+  loop
+    if v_target.table_name = '' then
+      v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
+    else
+      v_rows := v_rows
+        + millrace.prune_table(v_target.pipeline, v_target.table_name, v_until);
+    end if;
+    exit when millrace.now() >= v_until;
+  end loop;
+  v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
+    or millrace.prune_alerts(v_before) = 10000;
+  perform millrace.schedule_pruning(v_more);
+  return jsonb_build_object('runs', v_runs, 'rows', v_rows, 'more', v_more);
 end
 $$;
 
@@ -6570,7 +7498,8 @@ declare
   v_wake int[] := '{}';
 begin
   -- Locked before it is decided who has none: without a projection, a worker that ends a run does
-  -- not hold its row.
+  -- not hold its row. "+ 0" has the runs sorted: to find them in order, a plan of a time when there
+  -- were few would read them all.
   select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
   from (
     select r.id, r.entity_id
@@ -6578,7 +7507,7 @@ begin
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
-    order by r.id
+    order by r.id + 0
     for no key update) l;
   if v_counted then
     perform millrace.name_payers(p_pipeline_id, v_live.runs);
@@ -6709,6 +7638,15 @@ begin
 end
 $$;
 
+-- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
+create or replace function millrace.capped(p_count bigint, p_cap int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select to_char(least(p_count, p_cap), 'FM999,999,999,999')
+    || case when p_count >= p_cap then '+' else '' end
+$$;
+
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
 create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
 returns void
@@ -6753,6 +7691,35 @@ begin
 end
 $$;
 
+-- Finds the runs that a replay takes, so many at most, by the index of failed runs.
+create or replace function millrace.runs_to_replay(
+  p_pipeline text, p_condition jsonb, p_limit int
+) returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
+  v_stages int[] := array(
+    select s.id
+    from millrace.stages s
+    where s.pipeline_id = v_pipeline_id
+      and s.name = coalesce(p_condition ->> 'stage', s.name));
+begin
+  return array(
+    select f.run_id
+    from millrace.failed_runs f
+    where f.pipeline_id = v_pipeline_id
+      and f.stage_id = any (v_stages)
+      and f.error_code = coalesce(left(p_condition ->> 'error_code', 200), f.error_code)
+      and f.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
+      and f.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
+      and f.can_retry
+    order by f.run_id
+    limit p_limit);
+end
+$$;
+
 -- Retries dead letters in bulk by a person's call.
 create or replace function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
@@ -6764,27 +7731,25 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
+  v_cap constant int := 10000;
+  v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
+  v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
-  v_runs := array(
-    select d.run_id
-    from millrace.dead_letters d
-    where d.pipeline = p_pipeline
-      and d.stage = coalesce(p_condition ->> 'stage', d.stage)
-      and d.error_code is not distinct from coalesce(p_condition ->> 'error_code', d.error_code)
-      and d.failed_at >= coalesce((p_condition ->> 'failed_since')::timestamptz, '-infinity')
-      and d.failed_at < coalesce((p_condition ->> 'failed_before')::timestamptz, 'infinity')
-      and d.can_retry
-    order by d.run_id
-    limit (p_condition ->> 'limit')::int);
   if p_dry_run then
+    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
-      'hint', 'Nothing was done: pass p_dry_run => false to replay them.');
+      'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
+      || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
+  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
-  return jsonb_build_object(
+  v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+  perform millrace.note('replay', p_pipeline, p_condition ->> 'stage', v_runs,
+    jsonb_build_object('filter', p_condition, 'outcome', v_answer));
+  return v_answer;
 end
 $$;
 
@@ -6902,7 +7867,7 @@ begin
           and millrace.is_last_word(a))
     order by r.id);
   update millrace.runs r
-  set status = 'running', finished_at = null
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
   where r.id = any (v_retried);
   insert into millrace.child_tallies (fan_out_id, recount)
   select distinct r.fan_out_id, true
@@ -6955,13 +7920,10 @@ begin
 end
 $$;
 
--- Retries one run by a person's call.
-create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+-- Retries one run.
+create or replace function millrace.retry_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -7000,30 +7962,62 @@ begin
 end
 $$;
 
+-- Retries one run by a person's call.
+create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.retry_one(p_run, p_stage);
+  perform millrace.note_run('retry', p_run, p_stage);
+end
+$$;
+
 -- What the entity tables and the runs say of each other
 
--- Finds rows that show work which no run does, and live runs without a row, for check_invariants().
--- It is stable, so all of it is read in the caller's snapshot.
+-- Lists the status columns that a table has of a pipeline's stages; null for another projection.
+create or replace function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and p_pipeline.projection = 'columns'
+      and millrace.has_columns(p_pipeline, s.name));
+end
+$$;
+
+-- Finds rows that show work which no run does, and live runs without a row, by the runs between two
+-- ids. It is stable, so all of it is read in the caller's snapshot.
 --
 -- A row that never had a run was not written by the engine: a restored dump, or an insert under
 -- triggers that were switched off. A table that was dropped, or a key that was renamed, is
 -- doctor()'s to name.
-create or replace function millrace.row_faults()
+create or replace function millrace.row_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline record;
+  -- Row by row, where there are few: the planner cannot know how many a slice has.
+  v_join text := case
+    when p_after = 0 and p_until = 9223372036854775807
+      then 'join %1$s e on e.%2$I = k.key'
+    else 'cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e' end;
 begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
       format_type(a.atttypid, a.atttypmod) as key_type,
-      (select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
-       from millrace.stages s
-       where s.pipeline_id = p.id
-         and p.projection = 'columns'
-         and millrace.has_columns(p, s.name)) as statuses
+      millrace.status_columns_of(p) as statuses
     from millrace.pipelines p
     join pg_class c on c.oid = p.entity_table
     join pg_attribute a
@@ -7036,23 +8030,32 @@ begin
       from millrace.runs r
       where r.pipeline_id = $1
         and r.status = 'running'
+        and r.id > $2
+        and r.id <= $3
         and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id;
+    using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
-    return query execute format($q$
+    return query execute format(replace($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
-      from %1$s e
+      from millrace.runs l
       cross join lateral (
-        select r.id, r.status
-        from millrace.runs r
-        where r.entity_id = e.%2$I::text and r.pipeline_id = any ($1)
-        order by r.status = 'running' desc, r.id desc
-        limit 1) l
-      where ('queued' in (%3$s) or 'started' in (%3$s)) and l.status <> 'running'$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses)
-    using millrace.ways_of(v_pipeline.id);
+        select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
+      {{join}}
+      where l.pipeline_id = any ($1)
+        and l.status <> 'running'
+        and l.id > $2
+        and l.id <= $3
+        and ('queued' in (%3$s) or 'started' in (%3$s))
+        and not exists (
+          select
+          from millrace.runs o
+          where o.entity_id = l.entity_id
+            and o.pipeline_id = any ($1)
+            and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
+    using millrace.ways_of(v_pipeline.id), p_after, p_until;
   end loop;
 end
 $$;
@@ -7376,11 +8379,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days') and new.value !~ '^[1-9][0-9]{0,3}$'
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
+        'journal_days')
+      and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+    when new.name in ('use_new_pipeline', 'operators_need_aal2')
+        and new.value not in ('true', 'false')
       then 'true or false' end;
 begin
   if v_wanted is not null then
@@ -7601,7 +8607,10 @@ begin
   end if;
   if p_priority is not null and (
       select r.status = 'running' from millrace.runs r where r.id = v_run) then
-    perform millrace.prioritise(v_run, p_priority);
+    perform millrace.prioritise_one(v_run, p_priority);
+  end if;
+  if p_restart then
+    perform millrace.note_run('restart', v_run, p_stage);
   end if;
   return v_run;
 end
@@ -7840,6 +8849,26 @@ exception
 end
 $$;
 
+-- Checks the invariants of the next runs; a fault of the check itself ends no other part.
+create or replace function millrace.sweep_checks() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  return jsonb_strip_nulls(jsonb_build_object('faults', millrace.go_on_checking(500)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of the invariants failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
 -- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
 -- workers that are gone, metadata without runs, and all but about the newest hundred posts.
 create or replace function millrace.forget_leftovers() returns void
@@ -7905,8 +8934,11 @@ begin
   cross join lateral millrace.sweep_pipeline(p.id) s;
   v_done := v_done || coalesce(millrace.sweep_features(), '{}');
   v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
+  v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
+  perform millrace.sweep_rules();
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
+  v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -8098,6 +9130,7 @@ begin
   )
   select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
   from cancelled c;
+  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
@@ -8241,13 +9274,101 @@ begin
 end
 $$;
 
+-- Watching it
+--
+-- Views and functions for Supabase Studio's table editor and SQL editor.
+
+-- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
+-- one of ten.
+
+-- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
+-- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
+-- cannot see to it that its tables are never read whole.
+create or replace function millrace.held_counts()
+returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
+as $$
+begin
+  return query
+    select h.stage_id, count(h.queue_at), count(*) - count(h.queue_at),
+      min(coalesce(h.queue_at, h.started_at))
+    from (
+      select a.stage_id, a.queue_at, a.started_at
+      from millrace.claims c
+      cross join lateral unnest(c.attempt_ids) i(id)
+      -- A lateral look-up, or the planner may walk all attempts.
+      cross join lateral (
+        select o.stage_id, o.queue_at, o.started_at
+        from millrace.attempts o
+        where o.id = i.id and o.token = c.token and o.state = 'started'
+        limit 1) a
+      union all
+      (select a.stage_id, a.queue_at, a.started_at
+       from millrace.attempts a
+       where a.deadline_at is not null
+       limit 50000)) h
+    group by h.stage_id;
+end
+$$;
+
+-- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
+-- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
+-- of the queue's index.
+create or replace function millrace.live_counts()
+returns table (
+  stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
+  oldest_due_at timestamptz, oldest_open_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_sort = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
+      coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
+    from millrace.stages s
+    left join millrace.held_counts() h on h.stage_id = s.id
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now
+        limit 1000 + coalesce(h.started, 0)) k) r
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at > v_now
+        limit 1000) k) b
+    cross join lateral (
+      select count(*) as n
+      from (
+        select from millrace.runs f
+        where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
+        order by f.error_code
+        limit 1000) k) d
+    left join lateral (
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) o on true;
+end
+$$;
+
 -- Lists what a run has been through, attempt by attempt.
 create or replace function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
-  superseded boolean
+  superseded boolean, error_stack text
 )
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -8256,7 +9377,7 @@ as $$
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
     a.service, a.job_id,
     a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded
+    a.usage, a.superseded, a.error ->> 'stack'
   from millrace.attempts a
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = p_run
@@ -8722,6 +9843,256 @@ begin
 end
 $$;
 
+-- Adding pulses up: minutes, hours and totals
+--
+-- The sweep takes pulses away and adds them to all three tables in one statement, hence one
+-- snapshot. What comes late is added to the minute in which it happened. The statements are built
+-- from one list of columns, since each would name forty of them twice.
+
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
+-- there on each is about three times as long as the one before it.
+create or replace function millrace.bucket_bounds() returns float8[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+    7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Lists the columns of minutes, hours and totals that are added up.
+create or replace function millrace.figure_columns() returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
+      output_tokens,run_ms,wait_ms}'::text[]
+    || array(select 'r' || i from generate_series(0, 15) i)
+    || array(select 'w' || i from generate_series(0, 15) i)
+$$;
+
+-- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join lateral jsonb_each_text(c) k
+    group by k.key
+  )
+  select jsonb_object_agg(f.key, f.n)
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f
+$$;
+
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
+-- made of few rows.
+create or replace function millrace.delta_sql() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    counted as (
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
+      from taken t
+      cross join lateral (
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
+        union all
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as (
+      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) c
+      group by 1, 2, 3
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    )$q$,
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:8]) c),
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
+-- the time, null for totals.
+create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s, case
+        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
+      end
+    from delta d
+    group by d.pipeline_id, d.stage_id %6$s
+    order by d.pipeline_id, d.stage_id
+    on conflict (%7$s) do update set %8$s,
+      codes = case
+        when excluded.codes is null then t.codes
+        when t.codes is null then excluded.codes
+        else millrace.add_codes(array[t.codes, excluded.codes])
+      end
+    returning 1$q$,
+    p_table, p_time || ',', string_agg(c, ', '),
+    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
+    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
+    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
+    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
+  from unnest(millrace.figure_columns()) c
+$$;
+
+-- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
+-- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
+create or replace function millrace.fold_figures(p_limit int default 3000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+as $$
+declare
+  v_taken int;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+    return 0;
+  end if;
+  execute format($q$
+    with taken as materialized (
+      delete from millrace.pulses p
+      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
+      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
+    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    select count(*) from taken$q$,
+    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
+    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+  into v_taken
+  using p_limit;
+  return v_taken;
+end
+$$;
+
+-- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
+-- totals, which all of them have.
+create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_minute timestamptz :=
+    v_now - make_interval(hours => (
+      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
+  v_oldest_hour timestamptz :=
+    v_now - make_interval(days => (
+      select s.value::int from millrace.settings s where s.name = 'hours_days'));
+  v_minutes int;
+  v_hours int;
+begin
+  if exists (
+      select
+      from millrace.settings s
+      where s.name = 'figures_pruned_at'
+        and s.value::timestamptz > v_now - interval '10 minutes') then
+    return 0;
+  end if;
+  delete from millrace.minutes m
+  where m.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.minutes k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.minute < v_oldest_minute
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_minutes = row_count;
+  delete from millrace.hours h
+  where h.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.hours k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.hour < v_oldest_hour
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_hours = row_count;
+  if greatest(v_minutes, v_hours) < p_limit then
+    update millrace.settings s
+    set value = trim('"' from to_jsonb(v_now)::text)
+    where s.name = 'figures_pruned_at';
+  end if;
+  return v_minutes + v_hours;
+end
+$$;
+
+-- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
+-- takes too long to the next sweep.
+-- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
+create or replace function millrace.sweep_figures() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '100 milliseconds';
+  v_pulses int := 0;
+  v_taken int;
+  v_context text;
+begin
+  loop
+    v_taken := millrace.fold_figures();
+    v_pulses := v_pulses + v_taken;
+    exit when v_taken < 3000 or millrace.now() > v_until;
+  end loop;
+  perform millrace.prune_figures();
+  perform millrace.follow_ages(5000);
+  return v_pulses;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of figures failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return 0;
+end
+$$;
+
 -- Adopting rows: what waits at the gates
 
 -- Locks rows that show a value, that nobody holds and that have no live run, in the order of their
@@ -8767,6 +10138,7 @@ create or replace function millrace.begin(p_pipeline text, p_value text, p_limit
 returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
@@ -9072,7 +10444,8 @@ end
 $$;
 
 -- Adopts the next portion of rows, and begins what their values begin; tells of each old value how
--- many it were. A row that has a run already shows that instead.
+-- many it were. A row that has a run already shows that instead. Rows are found by their keys,
+-- also with plans of a time when there were no runs.
 create or replace function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_call text, p_limit int
 ) returns table (
@@ -9080,6 +10453,7 @@ create or replace function millrace.adopt_portion(
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
@@ -9420,7 +10794,7 @@ create or replace function millrace.adopt(
   p_value_function text,
   p_dry_run boolean default true,
   p_else text default null,
-  p_portion int default 500
+  p_portion int default 250
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
@@ -9834,6 +11208,1011 @@ begin
 end
 $$;
 
+-- What people do about alerts: silence them for a time, acknowledge them, try a channel, and send
+-- again what could not be delivered.
+
+create or replace function millrace.silence(
+  p_for interval, p_reason text, p_pipeline text default null, p_stage text default null,
+  p_kind text default null
+) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + p_for;
+  v_line bigint := nextval('millrace.journal_id_seq');
+  v_id bigint;
+begin
+  if p_for is null or p_for not between interval '1 minute' and interval '400 days' then
+    raise exception 'p_for is %, but must be from 1 minute to 400 days',
+      coalesce(p_for::text, 'null')
+      using errcode = 'MR002', hint = 'Say for how long: interval ''2 hours''.';
+  elsif coalesce(millrace.plain_text(p_reason, 500), '') = '' then
+    raise exception 'p_reason is empty'
+      using errcode = 'MR002', hint = 'Say why: whoever looks next will want to know.';
+  elsif p_stage is not null then
+    perform millrace.stage_named(p_pipeline, p_stage);
+  elsif p_pipeline is not null and not exists (
+      select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', p_pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  if p_kind is not null and not exists (
+      select from millrace.alert_rules r where r.kind = p_kind) then
+    raise exception 'there is no rule of kind %', p_kind
+      using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
+  end if;
+  insert into millrace.silences (pipeline, stage, kind, until, reason, line)
+  values (p_pipeline, p_stage, p_kind, v_until, millrace.plain_text(p_reason, 500), v_line)
+  returning id into v_id;
+  perform millrace.note('silence', p_pipeline, p_stage, p_said => jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('silence', v_id, 'until', v_until)));
+  return v_id;
+end
+$$;
+
+create or replace function millrace.unsilence(p_silence bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_silence millrace.silences;
+begin
+  update millrace.silences s
+  set until = millrace.now()
+  where s.id = p_silence
+    and s.until > millrace.now()
+  returning s.* into v_silence;
+  if not found then
+    raise exception 'silence % is over, or there was none', coalesce(p_silence::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.silences where until > now().';
+  end if;
+  perform millrace.note('unsilence', v_silence.pipeline, v_silence.stage,
+    p_said => jsonb_build_object('outcome', jsonb_build_object('silence', p_silence)));
+end
+$$;
+
+-- Notes on an open alert of either kind who looks after it.
+create or replace function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.alerts l
+  set acknowledged_at = coalesce(l.acknowledged_at, millrace.now()),
+    acknowledged_by = coalesce(l.acknowledged_by, p_by)
+  where l.id = p_alert
+    and l.resolved_at is null;
+  update millrace.rule_alerts a
+  set acknowledged_at = coalesce(a.acknowledged_at, millrace.now()),
+    acknowledged_by = coalesce(a.acknowledged_by, p_by)
+  where a.id = p_alert
+    and a.resolved_at is null;
+end
+$$;
+
+create or replace function millrace.acknowledge(p_alert bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert record;
+begin
+  perform millrace.mark_acknowledged(
+    p_alert, coalesce((millrace.caller()).subject, session_user));
+  select l.* into v_alert from millrace.all_alerts l where l.id = p_alert;
+  if v_alert.id is null or v_alert.resolved_at is not null then
+    raise exception 'alert % is over, or there was none', coalesce(p_alert::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.all_alerts where resolved_at is null.';
+  end if;
+  perform millrace.note('acknowledge', v_alert.pipeline, v_alert.stage,
+    array_remove(array[v_alert.run_id], null),
+    jsonb_build_object('outcome', jsonb_build_object('alert', p_alert)));
+end
+$$;
+
+-- Finds the channel of this name, or raises MR003.
+create or replace function millrace.channel_named(p_channel text) returns millrace.alert_channels
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel millrace.alert_channels;
+begin
+  select c.* into v_channel from millrace.alert_channels c where c.name = p_channel;
+  if not found then
+    raise exception 'there is no channel %', coalesce(p_channel, 'null')
+      using errcode = 'MR003', hint = 'Channels are: ' || coalesce((
+        select string_agg(c.name, ', ' order by c.name) from millrace.alert_channels c), 'none')
+        || '.';
+  end if;
+  return v_channel;
+end
+$$;
+
+create or replace function millrace.test_channel(p_channel text) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel millrace.alert_channels := millrace.channel_named(p_channel);
+  v_now timestamptz := millrace.now();
+  v_id bigint;
+begin
+  if not v_channel.enabled then
+    raise exception 'channel % is switched off', p_channel
+      using errcode = 'MR004', hint = format(
+        'update millrace.alert_channels set enabled = true where name = %L.', p_channel);
+  end if;
+  -- Calls of the same minute are one message.
+  select m.id
+  into v_id
+  from millrace.alert_messages m
+  where m.channel_id = v_channel.id
+    and m.events #>> '{0,event}' = 'test'
+    and m.created_at > v_now - interval '1 minute'
+    and m.created_at <= v_now
+  order by m.id desc
+  limit 1;
+  if not found then
+    insert into millrace.alert_messages (channel_id, events, created_at)
+    values (v_channel.id, jsonb_build_array(jsonb_build_object(
+      'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), v_now)
+    returning id into v_id;
+  end if;
+  perform millrace.note('test_channel', null, p_said => jsonb_build_object(
+    'outcome', jsonb_build_object('channel', p_channel, 'message', v_id)));
+  perform millrace.wake_alerts_send();
+  return v_id;
+end
+$$;
+
+create or replace function millrace.resend(p_channel text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel millrace.alert_channels := millrace.channel_named(p_channel);
+  v_count int;
+begin
+  update millrace.alert_messages m
+  set state = 'waiting', ended_at = null, first_tried_at = null, wait = interval '1 minute'
+  where m.channel_id = v_channel.id
+    and m.state = 'dead';
+  get diagnostics v_count = row_count;
+  perform millrace.note('resend', null, p_said => jsonb_build_object(
+    'outcome', jsonb_build_object('channel', p_channel, 'messages', v_count)));
+  return v_count;
+end
+$$;
+
+-- Looks at what people set up to be told, and at what could not be told.
+create or replace function millrace.alert_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'alerts reach somebody', count(*) = 0,
+      coalesce(string_agg(f.detail, '; ' order by f.detail), coalesce((
+        select string_agg(c.name, ', ' order by c.name)
+        from millrace.alert_channels c
+        where c.enabled), 'no channel: nobody is told; see docs/alerting.md'))
+    from (
+      select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
+        'then select millrace.resend(%L)', c.name, count(*),
+        (array_agg(m.error order by m.id desc))[1], c.name) as detail
+      from millrace.alert_messages m
+      join millrace.alert_channels c on c.id = m.channel_id
+      where m.state = 'dead'
+      group by c.name
+      union all
+      select format('channel %s has a message that waits since %s: %s', c.name,
+        to_char(m.created_at, 'YYYY-MM-DD HH24:MI:SS'),
+        coalesce(m.error, 'look at the logs of function alerts-send'))
+      from millrace.alert_channels c
+      cross join lateral (
+        select o.created_at, o.error
+        from millrace.alert_messages o
+        where o.channel_id = c.id
+          and o.state = 'waiting'
+        order by o.id
+        limit 1
+      ) m
+      where c.enabled
+        and m.created_at <= millrace.now() - interval '5 minutes'
+      union all
+      select format('rule %s names channel %s, which there is not', r.name, n)
+      from millrace.alert_rules r
+      cross join unnest(r.channels) n
+      where not exists (select from millrace.alert_channels c where c.name = n)
+      union all
+      select format('rule %s looks at %s of %s, which there is not any more', r.name,
+        coalesce('stage ' || r.stage, 'all'), r.pipeline)
+      from millrace.alert_rules r
+      where r.enabled
+        and r.pipeline is not null
+        and not exists (select from millrace.rule_targets(r))
+    ) f;
+end
+$$;
+
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it: at
+-- most 10,000 of each, and says how many alerts.
+create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pruned int;
+begin
+  delete from millrace.alert_messages m
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked);
+  delete from millrace.rule_alerts a
+  where a.id in (
+    select o.id
+    from millrace.rule_alerts o
+    where o.resolved_at < p_before
+      and o.settled
+    limit 10000
+    for update skip locked);
+  get diagnostics v_pruned = row_count;
+  return v_pruned;
+end
+$$;
+
+-- The outbox: what people are told of alerts, and by which channels
+--
+-- Once a minute, after the rules have been judged, what is to be told is written down, for each
+-- channel as one message: what was raised, what was resolved, and reminders. While a channel cannot
+-- be reached its oldest message is tried again and again, and all that happens meanwhile goes into
+-- one more, which nobody has tried yet. So an outage of the receiver costs two messages.
+--
+-- The sweep wakes the function alerts-send, which takes messages, sends them and says what came of
+-- it. Taking one puts it off by a minute at least: should the function die, or its word be lost,
+-- the message is sent again, but never twice within a minute, and always under the same id.
+
+-- After how long what cannot be delivered is dead.
+create or replace function millrace.delivery_time() returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select interval '1 day'
+$$;
+
+-- Says how long a message waits after so many tries: a minute, then twice as long each time, up to
+-- an hour.
+create or replace function millrace.delivery_pause(p_tries int) returns interval
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
+$$;
+
+-- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
+-- open, one that is over.
+create or replace function millrace.events_to_tell(p_now timestamptz)
+returns table (alert_id bigint, event text, channel_id int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select a.id, e.event, c.id
+    from millrace.rule_alerts a
+    left join millrace.alert_rules r on r.id = a.rule_id
+    cross join lateral (
+      select case
+        when a.resolved_at is not null then case when a.told_at is not null then 'resolved' end
+        when a.told_at is null then 'raised'
+        when a.acknowledged_at is null
+          and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
+      end
+    ) e(event)
+    join millrace.alert_channels c on c.enabled
+      and (r.channels is null or c.name = any (r.channels))
+    where not a.settled
+      and e.event is not null
+      and not millrace.is_silenced(a.pipeline, a.stage, a.kind);
+end
+$$;
+
+-- Shows an alert as messages tell it. A reminder says how it stands now.
+create or replace function millrace.event_of(
+  p_alert millrace.rule_alerts, p_event text, p_now timestamptz
+) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_message text := p_alert.message;
+begin
+  if p_event = 'reminder' then
+    select millrace.rule_message(r, t, p_now)
+    into v_message
+    from millrace.alert_rules r
+    join millrace.rule_states t on t.rule_id = r.id
+    where r.id = p_alert.rule_id
+      and t.pipeline_id = p_alert.pipeline_id
+      and t.stage_id = p_alert.stage_id;
+  end if;
+  return jsonb_build_object(
+    'event', p_event,
+    'alert', p_alert.id,
+    'rule', p_alert.rule,
+    'kind', p_alert.kind,
+    'pipeline', p_alert.pipeline,
+    'stage', p_alert.stage,
+    'value', p_alert.value,
+    'above', p_alert.above,
+    'message', coalesce(v_message, p_alert.message),
+    'since', p_alert.since,
+    'raised_at', p_alert.raised_at,
+    'resolved_at', p_alert.resolved_at,
+    'playbook', coalesce(
+      (millrace.setting('playbooks_url') || '/' || substring(p_alert.playbook from '[^/]+$')),
+      p_alert.playbook));
+end
+$$;
+
+-- Adds events to the channel's message that nobody has tried yet, or writes a new one. It lists the
+-- first fifty and counts the rest.
+create or replace function millrace.add_events(
+  p_channel_id int, p_events jsonb, p_now timestamptz
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most int := 50;
+  v_id bigint;
+begin
+  -- One that is being taken this moment is passed over.
+  select m.id
+  into v_id
+  from millrace.alert_messages m
+  where m.channel_id = p_channel_id
+    and m.state = 'waiting'
+    and m.tries = 0
+    and m.events #>> '{0,event}' <> 'test'
+  order by m.id
+  limit 1
+  for update skip locked;
+  if not found then
+    insert into millrace.alert_messages (channel_id, events, created_at)
+    values (p_channel_id, '[]', p_now)
+    returning id into v_id;
+  end if;
+  update millrace.alert_messages m
+  set events = jsonb_path_query_array(
+      m.events || p_events, '$[0 to $last]', jsonb_build_object('last', v_most - 1)),
+    more = m.more + greatest(
+      jsonb_array_length(m.events) + jsonb_array_length(p_events) - v_most, 0)
+  where m.id = v_id;
+end
+$$;
+
+-- Writes down what is to be told now, and notes on each alert that it was.
+create or replace function millrace.write_messages(p_now timestamptz) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_told bigint[];
+  v_channel record;
+begin
+  -- What a clock that was set back has told in the future is told in the past.
+  update millrace.rule_alerts a
+  set told_at = least(a.told_at, p_now), reminded_at = least(a.reminded_at, p_now)
+  where not a.settled
+    and greatest(a.told_at, a.reminded_at) > p_now;
+  v_told := array(select distinct e.alert_id from millrace.events_to_tell(p_now) e);
+  for v_channel in
+    select e.channel_id as id, jsonb_agg(millrace.event_of(a, e.event, p_now)
+      order by array_position('{raised,resolved,reminder}', e.event), a.id) as events
+    from millrace.events_to_tell(p_now) e
+    join millrace.rule_alerts a on a.id = e.alert_id
+    group by e.channel_id
+    order by e.channel_id
+  loop
+    perform millrace.add_events(v_channel.id, v_channel.events, p_now);
+  end loop;
+  update millrace.rule_alerts a
+  set reminded_at = case when a.told_at is not null then p_now end,
+    told_at = coalesce(a.told_at, p_now)
+  where a.id = any (v_told)
+    and a.resolved_at is null;
+  -- One that came and went while nobody was to hear of it is settled without a word.
+  update millrace.rule_alerts a
+  set settled = true
+  where not a.settled
+    and a.resolved_at is not null;
+end
+$$;
+
+-- Messages that were tried in the future, before the clock was set back, wait from now on.
+create or replace function millrace.mend_clock() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  update millrace.alert_messages m
+  set tried_at = v_now, first_tried_at = least(m.first_tried_at, v_now)
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.state = 'waiting'
+      and o.tried_at > v_now
+    for update skip locked);
+end
+$$;
+
+-- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
+create or replace function millrace.due_messages() returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return array(
+    select m.id
+    from millrace.alert_channels c
+    cross join lateral (
+      select o.id, o.tried_at, o.wait
+      from millrace.alert_messages o
+      where o.channel_id = c.id
+        and o.state = 'waiting'
+      order by o.id
+      limit 1
+    ) m
+    where c.enabled
+      and (m.tried_at is null or m.tried_at + m.wait <= v_now)
+    order by m.id);
+end
+$$;
+
+-- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
+create or replace function millrace.wake_alerts_send() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(millrace.due_messages()) > 0 then
+    return millrace.post('alerts-send', '{}');
+  end if;
+  return false;
+end
+$$;
+
+-- Ends a message as dead, and reports it as a warning: an error would be a finding of the engine's,
+-- and so an alert about alerts.
+create or replace function millrace.bury_message(
+  p_message millrace.alert_messages, p_status int, p_error text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_channel text := (
+    select c.name from millrace.alert_channels c where c.id = p_message.channel_id);
+begin
+  update millrace.alert_messages m
+  set state = 'dead', ended_at = millrace.now(), status = p_status, error = p_error
+  where m.id = p_message.id;
+  perform millrace.report('warning', 'alert_not_delivered', format(
+    'Message %s could not be delivered by channel %s: %s', p_message.id, v_channel, p_error),
+    jsonb_build_object('channel', v_channel, 'message', p_message.id, 'tries', p_message.tries));
+end
+$$;
+
+-- Hands the messages whose turn it is to the function that sends, one a channel at most, with the
+-- channel's address out of Vault. Each is put off meanwhile. more: others may be due.
+create or replace function public.millrace_take_messages(p_limit int) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_message millrace.alert_messages;
+  v_taken bigint[] := '{}';
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  elsif p_limit is null or p_limit not between 1 and 100 then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send how many messages to take.';
+  end if;
+  for v_message in
+    select m.*
+    from millrace.alert_messages m
+    where m.id = any (millrace.due_messages())
+    order by m.id
+    limit p_limit
+    for update skip locked
+  loop
+    -- Under the lock: somebody may just have taken it.
+    continue when v_message.state <> 'waiting'
+      or v_message.tried_at + v_message.wait > v_now;
+    if v_message.first_tried_at + millrace.delivery_time() <= v_now then
+      perform millrace.bury_message(v_message, v_message.status,
+        coalesce(v_message.error, 'nobody said what became of it'));
+      continue;
+    end if;
+    update millrace.alert_messages m
+    set tries = m.tries + 1,
+      tried_at = v_now,
+      first_tried_at = coalesce(m.first_tried_at, v_now),
+      wait = millrace.delivery_pause(m.tries + 1)
+    where m.id = v_message.id;
+    v_taken := v_taken || v_message.id;
+  end loop;
+  return jsonb_build_object('messages', millrace.taken_messages(v_taken));
+end
+$$;
+
+-- Shows messages as the function that sends them reads them.
+create or replace function millrace.taken_messages(p_ids bigint[]) returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'message', m.id,
+      'try', m.tries,
+      'webhook_id', m.webhook_id,
+      'created_at', m.created_at,
+      'channel', c.name,
+      'kind', c.kind,
+      'address', millrace.setting('channel_' || c.name || '_address'),
+      'secret', millrace.setting('channel_' || c.name || '_secret'),
+      'sender', c.sender,
+      'api_url', c.api_url,
+      'project', millrace.setting('project_url'),
+      'events', m.events,
+      'more', m.more) order by m.id), '[]')
+    from millrace.alert_messages m
+    join millrace.alert_channels c on c.id = m.channel_id
+    where m.id = any (p_ids));
+end
+$$;
+
+-- Notes of one message what came of a try. What was delivered stays so, whoever says otherwise; a
+-- failure counts for the last try alone.
+create or replace function millrace.note_delivery(p_said jsonb) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_message millrace.alert_messages;
+  v_status int := (p_said ->> 'status')::int;
+  v_error text := millrace.plain_text(coalesce(p_said ->> 'error', 'no reason given'), 500);
+  v_wait interval;
+begin
+  select m.*
+  into v_message
+  from millrace.alert_messages m
+  where m.id = (p_said ->> 'message')::bigint
+  for update;
+  if not found or v_message.state = 'delivered' then
+    return false;
+  elsif (p_said ->> 'ok')::boolean then
+    update millrace.alert_messages m
+    set state = 'delivered', ended_at = v_now, status = v_status, error = null
+    where m.id = v_message.id;
+    return true;
+  elsif v_message.state = 'dead' or v_message.tries <> (p_said ->> 'try')::int then
+    return false;
+  end if;
+  v_wait := greatest(millrace.delivery_pause(v_message.tries), make_interval(
+    secs => least(coalesce((p_said ->> 'retry_after_ms')::float8, 0) / 1000, 21600)));
+  if coalesce((p_said ->> 'permanent')::boolean, false)
+    or v_message.first_tried_at + millrace.delivery_time() <= v_now + v_wait then
+    perform millrace.bury_message(v_message, v_status, v_error);
+    return true;
+  end if;
+  update millrace.alert_messages m
+  set tried_at = v_now, wait = v_wait, status = v_status, error = v_error
+  where m.id = v_message.id;
+  return true;
+end
+$$;
+
+create or replace function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_noted bigint;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  elsif jsonb_typeof(p_deliveries) is distinct from 'array' then
+    raise exception 'p_deliveries is %, but must be a list',
+      coalesce(jsonb_typeof(p_deliveries), 'null')
+      using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
+  end if;
+  select count(*) filter (where millrace.note_delivery(d.value))
+  into v_noted
+  from (
+    select l.value
+    from jsonb_array_elements(p_deliveries) l
+    order by (l.value ->> 'message')::bigint
+    offset 0
+  ) d;
+  return jsonb_build_object('noted', v_noted,
+    'more', cardinality(millrace.due_messages()) > 0);
+end
+$$;
+
+-- Rules: what is looked at each minute, and when an alert is raised and resolved.
+--
+--   above its bound ──for `hold`──▶ raised ──not above for `recover`──▶ resolved
+--          └── not above: nothing was
+--
+-- A rule without a pipeline counts for each pipeline that has no rule of the same name: a
+-- definition overrules a default by its name. What each rule's kind measures is in
+-- rule-values.sql, who hears of it in alert-outbox.sql.
+
+-- Says what is wrong with a rule; null where nothing is.
+create or replace function millrace.rule_fault(p_rule millrace.alert_rules) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when p_rule.kind in ('run_sla', 'late', 'engine') and p_rule.above is not null then
+      format('above is %s, but the kind %s knows its own bound: leave it out',
+        p_rule.above, p_rule.kind)
+    when p_rule.kind not in ('run_sla', 'late', 'engine') and p_rule.above is null then
+      format('above is missing: the kind %s needs a bound', p_rule.kind)
+    when p_rule.above < 0 or p_rule.above = 'NaN' then
+      format('above is %s, but must be 0 or more', p_rule.above)
+    when p_rule.kind = 'error_share' and p_rule.above >= 1 then
+      format('above is %s, but must be a share below 1, such as 0.1', p_rule.above)
+    when p_rule.kind = 'engine' and (p_rule.pipeline is not null or p_rule.stage is not null) then
+      'kind engine looks at the engine as a whole: leave pipeline and stage out'
+    when p_rule.kind = 'run_sla' and p_rule.stage is not null then
+      'kind run_sla looks at a pipeline end to end: leave stage out'
+    when p_rule.span not between interval '1 minute' and interval '7 days' then
+      format('span is %s, but must be from 1 minute to 7 days', p_rule.span)
+    when p_rule.hold not between interval '0' and interval '1 day' then
+      format('hold is %s, but must be from 0 to 1 day', p_rule.hold)
+    when p_rule.recover not between interval '0' and interval '1 day' then
+      format('recover is %s, but must be from 0 to 1 day', p_rule.recover)
+    when p_rule.least < 1 then format('least is %s, but must be 1 or more', p_rule.least)
+    when p_rule.remind not between interval '5 minutes' and interval '7 days' then
+      format('remind is %s, but must be from 5 minutes to 7 days, or null', p_rule.remind)
+  end;
+end
+$$;
+
+-- Refuses a rule that could never be judged, with MR002, and one for what there is not, with MR003.
+create or replace function millrace.check_rule() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := millrace.rule_fault(new);
+begin
+  if v_fault is not null then
+    raise exception 'rule %: %', new.name, v_fault
+      using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
+  elsif new.pipeline is null and new.stage is not null and new.stage <> '*' then
+    raise exception 'rule %: stage is %, but no pipeline is named', new.name, new.stage
+      using errcode = 'MR002', hint = 'Name the pipeline that has the stage, or use ''*''.';
+  elsif new.pipeline is not null and new.stage is not null and new.stage <> '*' then
+    perform millrace.stage_named(new.pipeline, new.stage);
+  elsif new.pipeline is not null and not exists (
+      select from millrace.pipelines p where p.name = new.pipeline) then
+    raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return new;
+end
+$$;
+
+-- Makes of one rule of a definition the row that it becomes. What it leaves out has the defaults of
+-- its kind.
+create or replace function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb)
+returns millrace.alert_rules
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rule millrace.alert_rules;
+  v_given jsonb := p_given - array[
+    'span_seconds', 'for_seconds', 'recover_seconds', 'remind_seconds'];
+begin
+  v_rule := jsonb_populate_record(null::millrace.alert_rules, v_given);
+  v_rule.name := p_name;
+  v_rule.pipeline := p_pipeline;
+  v_rule.source := 'definition';
+  v_rule.enabled := coalesce(v_rule.enabled, true);
+  v_rule.least := coalesce(v_rule.least, 1);
+  v_rule.span := make_interval(secs => coalesce((p_given ->> 'span_seconds')::int,
+    case when v_rule.kind in ('dead', 'spend') then 3600 else 600 end));
+  v_rule.hold := make_interval(secs => coalesce((p_given ->> 'for_seconds')::int, 0));
+  v_rule.recover := make_interval(secs => coalesce((p_given ->> 'recover_seconds')::int, 300));
+  v_rule.remind := make_interval(secs => coalesce((p_given ->> 'remind_seconds')::int, 14400));
+  return v_rule;
+end
+$$;
+
+-- Raises MR001 unless the rules of a definition can be judged, each at a stage that there is.
+create or replace function millrace.check_alerts(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+  v_given jsonb;
+  v_stage text;
+  v_fault text;
+  v_names text[] := array(
+    select s ->> 'name' from jsonb_array_elements(p_definition -> 'stages') s);
+begin
+  for v_name, v_given in
+    select a.key, a.value from jsonb_each(p_definition -> 'alerts') a order by a.key
+  loop
+    v_stage := v_given ->> 'stage';
+    v_fault := case
+      when v_name !~ '^[a-z][a-z0-9_]{0,40}$' then
+        'is no lower-case name of letters, digits and _'
+      when v_given ->> 'kind' = 'engine' then
+        'kind engine belongs to no pipeline: insert it into millrace.alert_rules'
+      when v_stage <> '*' and v_stage <> all (v_names) then
+        format('stage is %s, which is no stage of this pipeline', v_stage)
+      else millrace.rule_fault(millrace.rule_of(p_definition ->> 'pipeline', v_name, v_given))
+    end;
+    if v_fault is not null then
+      raise exception 'alerts.%: %', v_name, v_fault
+        using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(v_names, ', ') || '.';
+    end if;
+  end loop;
+end
+$$;
+
+-- define() writes the rules of a definition, and takes back those that it no longer has.
+create or replace function millrace.save_alerts(p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text := p_definition ->> 'pipeline';
+begin
+  delete from millrace.alert_rules r
+  where r.pipeline = v_pipeline
+    and r.source = 'definition'
+    and not coalesce(p_definition -> 'alerts' ? r.name, false);
+  insert into millrace.alert_rules (name, kind, pipeline, stage, above, span, hold, recover, least,
+    remind, channels, playbook, enabled, source)
+  select r.name, r.kind, r.pipeline, r.stage, r.above, r.span, r.hold, r.recover, r.least,
+    r.remind, r.channels, r.playbook, r.enabled, r.source
+  from jsonb_each(p_definition -> 'alerts') a
+  cross join lateral millrace.rule_of(v_pipeline, a.key, a.value) r
+  on conflict (pipeline, name) do update set (
+    kind, stage, above, span, hold, recover, least, remind, channels, playbook, enabled, source
+  ) = (
+    excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
+    excluded.least, excluded.remind, excluded.channels, excluded.playbook, excluded.enabled,
+    excluded.source);
+end
+$$;
+
+-- Lists where a rule looks: each pipeline that it counts for, as a whole (stage_id 0), or its
+-- stages.
+create or replace function millrace.rule_targets(p_rule millrace.alert_rules)
+returns table (pipeline_id int, pipeline text, stage_id int, stage text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select p.id, p.name, coalesce(s.id, 0), s.name
+    from millrace.pipelines p
+    left join millrace.stages s on s.pipeline_id = p.id
+      and p_rule.stage is not null
+      and (p_rule.stage = '*' or p_rule.stage = s.name)
+    where (p_rule.pipeline is null or p_rule.pipeline = p.name)
+      and (p_rule.stage is null or s.id is not null)
+      and (p_rule.pipeline is not null or not exists (
+        select
+        from millrace.alert_rules o
+        where o.pipeline = p.name
+          and o.name = p_rule.name));
+end
+$$;
+
+-- Notes where a rule is above its bound now, since when, and where it no longer is.
+create or replace function millrace.note_values(p_rule millrace.alert_rules, p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with over as materialized (
+    select v.pipeline_id, v.stage_id, v.value, v.above, v.detail
+    from millrace.rule_values(p_rule, p_now) v
+    where v.value > v.above
+  ), kept as (
+    insert into millrace.rule_states as t (
+      rule_id, pipeline_id, stage_id, over_since, value, above, detail)
+    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    from over o
+    on conflict on constraint rule_states_pkey do update set
+      -- A clock that was set back must not make it wait.
+      over_since = least(t.over_since, p_now),
+      under_since = null,
+      value = excluded.value,
+      above = excluded.above,
+      detail = excluded.detail
+  )
+  update millrace.rule_states t
+  set under_since = least(coalesce(t.under_since, p_now), p_now)
+  where t.rule_id = p_rule.id
+    and not exists (
+      select
+      from over o
+      where o.pipeline_id = t.pipeline_id
+        and o.stage_id = t.stage_id);
+end
+$$;
+
+-- Judges a rule: raises alerts where it has been above its bound for long enough, and resolves
+-- those where it has not been for long enough.
+create or replace function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note_values(p_rule, p_now);
+  insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
+    value, above, message, playbook, since, raised_at)
+  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name,
+    t.value, t.above, millrace.rule_message(p_rule, t, p_now),
+    coalesce(p_rule.playbook, millrace.playbook_of(p_rule.kind)), t.over_since, p_now
+  from millrace.rule_states t
+  left join millrace.pipelines p on p.id = t.pipeline_id
+  left join millrace.stages s on s.id = t.stage_id
+  where t.rule_id = p_rule.id
+    and t.under_since is null
+    and t.over_since + p_rule.hold <= p_now
+  order by p.name, s.id
+  on conflict do nothing;
+  with over as (
+    delete from millrace.rule_states t
+    where t.rule_id = p_rule.id
+      and t.under_since is not null
+      and (t.under_since + p_rule.recover <= p_now or not exists (
+        select
+        from millrace.rule_alerts a
+        where a.rule_id = t.rule_id
+          and a.pipeline_id = t.pipeline_id
+          and a.stage_id = t.stage_id
+          and a.resolved_at is null))
+    returning t.pipeline_id, t.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = p_now
+  from over o
+  where a.rule_id = p_rule.id
+    and a.pipeline_id = o.pipeline_id
+    and a.stage_id = o.stage_id
+    and a.resolved_at is null;
+end
+$$;
+
+-- Resolves alerts whose rule is gone or switched off, or no longer looks there.
+create or replace function millrace.resolve_unwatched(p_now timestamptz) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with gone as (
+    select a.id, a.rule_id, a.pipeline_id, a.stage_id
+    from millrace.rule_alerts a
+    where a.resolved_at is null
+      and not exists (
+        select
+        from millrace.alert_rules r
+        where r.id = a.rule_id
+          and r.enabled
+          and (r.kind = 'engine' or exists (
+            select
+            from millrace.rule_targets(r) t
+            where t.pipeline_id = a.pipeline_id
+              and t.stage_id = a.stage_id)))
+  ), forgotten as (
+    delete from millrace.rule_states t
+    using gone g
+    where t.rule_id = g.rule_id
+      and t.pipeline_id = g.pipeline_id
+      and t.stage_id = g.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = p_now
+  from gone g
+  where a.id = g.id;
+end
+$$;
+
+-- Judges all rules, once in a minute, and writes what is to be told. A rule that cannot be judged
+-- is reported, and ends neither the others nor the sweep.
+create or replace function millrace.judge_rules() returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
+  v_rule millrace.alert_rules;
+begin
+  -- Whatever the minute was, so that a clock which was set back stops nothing.
+  update millrace.settings s
+  set value = v_minute
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'rules_judged_at'
+      and o.value <> v_minute
+    for update skip locked);
+  if not found then
+    return false;
+  end if;
+  for v_rule in select r.* from millrace.alert_rules r where r.enabled order by r.id loop
+    begin
+      perform millrace.judge_rule(v_rule, v_now);
+    exception when others then
+      if not millrace.report_caught(sqlstate, null, 'rule_failed', format(
+          'Rule %s of %s cannot be judged: %s',
+          v_rule.name, coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  perform millrace.resolve_unwatched(v_now);
+  perform millrace.write_messages(v_now);
+  return true;
+end
+$$;
+
+-- Judges the rules when a minute has begun, and wakes the function that sends where something is
+-- due. As in sweep_pipeline(), no part of the sweep may end the others.
+create or replace function millrace.sweep_rules() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.judge_rules();
+  perform millrace.mend_clock();
+  perform millrace.wake_alerts_send();
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of alert rules failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
 -- Alerts: a stage that takes longer than it should
 --
 -- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits
@@ -9900,7 +12279,7 @@ end
 $$;
 
 -- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
--- or not.
+-- or not; of open alerts it looks at the first 10,000.
 create or replace function millrace.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -9911,7 +12290,9 @@ declare
     select l.id
     from millrace.alerts l
     where l.stage_id = p_stage_id
-      and l.resolved_at is null));
+      and l.resolved_at is null
+    order by l.id
+    limit 10000));
 begin
   return (
     select count(*)
@@ -9925,6 +12306,37 @@ begin
       from millrace.alerts l
       where l.id = any (v_alerts)
     ) o);
+end
+$$;
+
+-- Counts them stage by stage, of all alerts that are open the first 10,000. It looks whether the
+-- first 1,000 still hold, and takes the sweep's word for the others.
+create or replace function millrace.late_counts() returns table (stage_id int, late bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_open bigint[] := array(
+    select l.id
+    from millrace.alerts l
+    where l.resolved_at is null
+    order by l.id
+    limit 10000);
+  v_late bigint[] := millrace.still_late(v_open[:1000]) || v_open[1001:];
+begin
+  return query
+    select o.stage_id, count(*)
+    from (
+      select l.stage_id, l.run_id
+      from millrace.alerts l
+      where l.id = any (v_late)
+      union
+      (select a.stage_id, a.run_id
+       from millrace.attempts a
+       where a.late_at <= v_now
+       limit 10000)) o
+    group by o.stage_id;
 end
 $$;
 
@@ -10074,6 +12486,7 @@ begin
     limit 10000
     for update skip locked);
   get diagnostics v_pruned = row_count;
+  v_pruned := greatest(v_pruned, millrace.prune_rule_alerts(p_before));
   return v_pruned;
 end
 $$;
@@ -10317,7 +12730,7 @@ begin
     select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
   loop
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (v_skipped.run_ids));
+    p_run_ids := millrace.without(p_run_ids, v_skipped.run_ids);
   end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;
@@ -10334,6 +12747,18 @@ begin
       return v_wake || p_stage_id;
   end case;
 end
+$$;
+
+-- Leaves these out of a list of ids. "not in" looks each up; "<> all" would compare it with all.
+create or replace function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select i.id
+    from unnest(p_ids) with ordinality i(id, place)
+    where i.id not in (select o from unnest(p_others) o)
+    order by i.place)
 $$;
 
 -- Picks the runs in which a stage is not to begin, and says why: the skip of a need cascades,
@@ -10366,7 +12791,7 @@ begin
     group by c.on_demand
   loop
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end loop;
   if p_by_name then
     return;
@@ -10375,13 +12800,13 @@ begin
   if cardinality(run_ids) > 0 then
     why := millrace.why_undemanded();
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   run_ids := millrace.given_runs(p_stage_id, p_run_ids);
   if cardinality(run_ids) > 0 then
     why := millrace.why_given();
     return next;
-    p_run_ids := array(select r from unnest(p_run_ids) r where r <> all (run_ids));
+    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   run_ids := millrace.unmet_runs(p_stage_id, p_run_ids);
   if cardinality(run_ids) > 0 then
@@ -10523,6 +12948,11 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
   order by r.id;
+  perform millrace.note_pulses('skipped', array(
+    select p_stage_id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)));
   if not p_why ? 'on_demand' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
@@ -10609,7 +13039,584 @@ begin
     returning run_id
   )
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
+  perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
+
+-- Bulks: how a slice of one is worked off
+--
+-- A slice waits for nobody: it takes rows and runs that nobody holds, in the lock order, and comes
+-- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
+-- that match no more are passed over.
+
+-- Locks those of these runs, with their entities, that nobody holds; returns them.
+create or replace function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)), false);
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
+end
+$$;
+
+-- Does the verb of a bulk to held runs, all at once where there is a way to.
+create or replace function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run bigint;
+begin
+  if p_bulk.verb = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    foreach v_run in array p_run_ids loop
+      perform millrace.do_to_run(v_run, p_bulk.args);
+    end loop;
+  end if;
+end
+$$;
+
+-- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
+-- is noted as a fault, or left for later where the error says to try again.
+create or replace function millrace.do_to_each(
+  p_bulk millrace.bulks,
+  p_run_ids bigint[],
+  out done bigint[],
+  out faulty bigint[],
+  out busy bigint[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+  v_one record;
+  v_other record;
+begin
+  done := '{}';
+  faulty := '{}';
+  busy := '{}';
+  if cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  begin
+    perform millrace.do_to_held(p_bulk, p_run_ids);
+    done := p_run_ids;
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 and millrace.error_kind(sqlstate, v_context) = 'transient' then
+      busy := p_run_ids;
+      return;
+    elsif v_half = 0 then
+      faulty := p_run_ids;
+      insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
+      values (p_bulk.id, p_run_ids[1], sqlstate, millrace.cut_text(sqlerrm, 1000))
+      on conflict on constraint bulk_faults_pkey do nothing;
+      return;
+    end if;
+  end;
+  v_one := millrace.do_to_each(p_bulk, p_run_ids[:v_half]);
+  v_other := millrace.do_to_each(p_bulk, p_run_ids[v_half + 1:]);
+  done := v_one.done || v_other.done;
+  faulty := v_one.faulty || v_other.faulty;
+  busy := v_one.busy || v_other.busy;
+end
+$$;
+
+-- Says why whoever began a bulk may no longer act in it; null where they may.
+create or replace function millrace.bulk_fault(p_bulk millrace.bulks) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_bulk.key = 'user' and not exists (
+      select
+      from millrace.operators o
+      join millrace.pipelines p on p.id = p_bulk.pipeline_id
+      where o.subject = p_bulk.subject
+        and o.role in ('operator', 'admin')
+        and (o.pipelines is null or p.name = any (o.pipelines))) then
+    return format('%s may no longer act here', p_bulk.subject);
+  end if;
+  return null;
+end
+$$;
+
+-- Saves how far a bulk has come with a slice. What somebody has held for ten minutes since its end
+-- was reached becomes a fault.
+create or replace function millrace.save_slice(
+  p_bulk millrace.bulks,
+  p_next bigint,
+  p_held bigint[],
+  p_counts int[])
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_at_end_at timestamptz := coalesce(p_bulk.at_end_at, case
+    when p_next is null or p_next >= p_bulk.last_run_id then v_now end);
+  v_given_up bigint[] := case
+    when v_at_end_at <= v_now - interval '10 minutes' then p_held
+    else '{}'
+  end;
+  v_held bigint[] := case when cardinality(v_given_up) > 0 then '{}' else p_held end;
+  v_over boolean := v_at_end_at is not null and cardinality(v_held) = 0;
+begin
+  insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+  select p_bulk.id, g, 'busy', 'somebody held its row for ten minutes'
+  from unnest(v_given_up) g
+  on conflict on constraint bulk_faults_pkey do nothing;
+  update millrace.bulks b
+  set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
+    slices = b.slices + 1, done = b.done + p_counts[1],
+    faults = b.faults + p_counts[2] + cardinality(v_given_up),
+    passed_over = b.passed_over + p_counts[3],
+    state = case when v_over then 'done' else b.state end,
+    ended_at = case when v_over then v_now end
+  where b.id = p_bulk.id
+  returning b.* into p_bulk;
+  if v_over then
+    perform millrace.schedule_bulks();
+  end if;
+  return p_bulk;
+end
+$$;
+
+-- Works off the next slice of a bulk, unless somebody else is doing so. It gives way before
+-- Postgres looks for deadlocks.
+create or replace function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_bulk millrace.bulks;
+  v_found record;
+  v_wanted bigint[];
+  v_free bigint[];
+  v_still bigint[];
+  v_did record;
+  v_held bigint[];
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  where b.id = p_bulk_id
+  for no key update skip locked;
+  if not found then
+    select b.* into v_bulk from millrace.bulks b where b.id = p_bulk_id;
+    return v_bulk;
+  elsif v_bulk.state <> 'running' then
+    return v_bulk;
+  elsif millrace.bulk_fault(v_bulk) is not null then
+    update millrace.bulks b
+    set state = 'stopped', why = millrace.bulk_fault(v_bulk)
+    where b.id = p_bulk_id
+    returning b.* into v_bulk;
+    return v_bulk;
+  end if;
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id, 500, p_up => true);
+  v_wanted := v_bulk.held[:200] || v_found.run_ids;
+  v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
+  v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
+    null, cardinality(v_free) + 1, p_up => true)).run_ids;
+  v_did := millrace.do_to_each(v_bulk, v_still);
+  v_held := v_bulk.held[201:] || v_did.busy || array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.id <> all (v_free)
+    order by r.id);
+  if cardinality(v_still) > 0 then
+    perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
+      v_did.done,
+      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+        'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
+          'faults', cardinality(v_did.faulty), 'held', cardinality(v_did.busy))));
+  end if;
+  return millrace.save_slice(v_bulk, v_found.next, v_held, array[
+    cardinality(v_did.done), cardinality(v_did.faulty),
+    cardinality(v_free) - cardinality(v_still)]);
+end
+$$;
+
+-- Works off a slice of each bulk that runs, for pg_cron and the sweep. A fault of one ends no
+-- other.
+create or replace function millrace.work_bulks() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_bulk_id bigint;
+  v_worked int := 0;
+  v_context text;
+begin
+  for v_bulk_id in
+    select b.id
+    from millrace.bulks b
+    where b.state = 'running'
+    order by b.id
+  loop
+    begin
+      perform millrace.work_slice(v_bulk_id);
+      v_worked := v_worked + 1;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'bulk_failed',
+          format('A slice of bulk %s failed: %s', v_bulk_id, sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  return v_worked;
+end
+$$;
+
+-- Schedules the job that works on bulks while one runs, else not at all. As with the poller, nobody
+-- waits for another's row of cron.job: the sweep works on bulks, too.
+create or replace function millrace.schedule_bulks() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_wanted boolean := exists (select from millrace.bulks b where b.state = 'running');
+begin
+  if v_wanted = exists (select from cron.job j where j.jobname = 'millrace-bulks')
+    or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_bulks')) then
+    return;
+  elsif v_wanted then
+    perform cron.schedule('millrace-bulks', '2 seconds', 'select millrace.work_bulks()');
+  else
+    perform cron.unschedule('millrace-bulks');
+  end if;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'bulks_not_scheduled',
+        'The job of the bulks could not be scheduled: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- The sweep's part: throttles whose time is over, a slice of each bulk, old lines of the journal.
+create or replace function millrace.sweep_operators() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.end_throttles();
+  perform millrace.prune_journal();
+  perform millrace.schedule_bulks();
+  return jsonb_build_object('bulks', millrace.work_bulks());
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of throttles, bulks and the journal failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
+-- Bulks: a verb over all runs that match a filter
+--
+-- A preview writes a row of millrace.bulks with the filter, its times frozen, and counts what it
+-- would meet. Whoever begins it owns it. Then it is worked off in slices of at most 500 runs, in
+-- the order of their ids (bulk-slices.sql), by calls of `continue`, by a job of pg_cron that runs
+-- as long as there is one, and by the sweep. What has been done stands in its row, which each slice
+-- changes in its own transaction: so it goes on from there whatever ended the last one, and comes
+-- to no run twice.
+
+-- Shows a bulk.
+create or replace function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'bulk', p_bulk.id, 'state', p_bulk.state, 'do', p_bulk.args, 'filter', p_bulk.filter,
+    'by', p_bulk.subject, 'reason', p_bulk.reason, 'preview', p_bulk.preview,
+    'frozen_at', p_bulk.frozen_at, 'began_at', p_bulk.began_at, 'ended_at', p_bulk.ended_at,
+    'why', p_bulk.why, 'slices', p_bulk.slices, 'done', p_bulk.done,
+    'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
+    'held', cardinality(p_bulk.held),
+    'faults_by_run', (
+      select jsonb_agg(jsonb_build_object(
+        'run', f.run_id, 'code', f.code, 'message', f.message) order by f.run_id)
+      from (
+        select o.*
+        from millrace.bulk_faults o
+        where o.bulk_id = p_bulk.id
+        order by o.run_id
+        limit 100) f)))
+$$;
+
+-- Raises MR002 unless what a bulk is to do is a verb over runs with what that verb needs, and its
+-- filter a filter of one pipeline. Returns the filter with the state of runs that the verb is for.
+create or replace function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fields jsonb := millrace.act_fields();
+  v_wanted text[] := case p_do ->> 'verb'
+    when 'skip' then '{stage}'
+    when 'fail' then '{stage}'
+    when 'prioritise' then '{priority}'
+    else '{}'
+  end;
+begin
+  perform millrace.check_asked(p_do, jsonb_build_object(
+    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}'::jsonb,
+    'stage', v_fields -> 'stage', 'message', v_fields -> 'message',
+    'permanent', v_fields -> 'permanent', 'priority', v_fields -> 'priority'), 'do');
+  perform millrace.need_fields(p_do, variadic array['verb'] || v_wanted);
+  perform millrace.check_asked(p_filter, millrace.filter_fields(), 'filter');
+  if not p_filter ? 'pipeline' then
+    raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
+      using errcode = 'MR002', hint = 'Set it; nothing was done.';
+  elsif not p_filter ? 'status' and p_do ->> 'verb' = 'reset' then
+    raise exception 'filter.status is missing, but a reset takes up runs that are over, too'
+      using errcode = 'MR002', hint = 'Say which: running, completed, failed or cancelled.';
+  end if;
+  return jsonb_build_object('status',
+    case when p_do ->> 'verb' = 'retry' then 'failed' else 'running' end) || p_filter;
+end
+$$;
+
+-- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
+-- and all that come after them, at what each has cost on average. Null where none has told that.
+create or replace function millrace.estimate_cost(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_run_ids bigint[])
+returns numeric
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with begun as (
+    select r.version_id, b.stage_id, count(*) as runs
+    from millrace.runs r
+    cross join lateral (
+      select vs.stage_id
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where p_do ->> 'verb' in ('reset', 'skip')
+        and vs.version_id = r.version_id
+        and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
+      union
+      select a.stage_id
+      from millrace.attempts a
+      where p_do ->> 'verb' = 'retry'
+        and a.run_id = r.id
+        and a.state in ('failed', 'cancelled')
+        and not a.superseded) b
+    where r.id = any (p_run_ids)
+    group by r.version_id, b.stage_id
+  )
+  select round(sum(b.runs * c.cost_usd), 6)
+  from begun b
+  join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
+  join (
+    select t.stage_id, t.cost_usd / t.completed as cost_usd
+    from millrace.totals t
+    where t.pipeline_id = p_pipeline_id
+      and t.stage_id <> 0
+      and t.completed > 0
+      and t.cost_usd > 0) c
+    on c.stage_id = any (vs.dependents)
+    or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
+$$;
+
+-- Counts what a bulk would meet, up to 10,000 runs, and estimates what that costs. It looks at so
+-- many runs at most: whether there are more it may leave open.
+create or replace function millrace.preview_of(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_conditions jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := '{}';
+  v_next bigint := 0;
+  v_found record;
+  v_cost numeric;
+begin
+  for v_look in 1 .. 25 loop
+    v_found := millrace.find_runs(
+      p_conditions, v_next, 10000 - cardinality(v_runs), p_up => true);
+    v_runs := v_runs || v_found.run_ids;
+    v_next := v_found.next;
+    exit when v_next is null or cardinality(v_runs) >= 10000;
+  end loop;
+  v_cost := millrace.estimate_cost(p_pipeline_id, p_do, v_runs);
+  return (
+    select jsonb_build_object(
+      'runs', case
+        when v_next is not null then trim(to_char(count(*), '999,999')) || '+'
+        else count(*)::text
+      end,
+      'oldest', min(coalesce(r.finished_at, r.created_at)),
+      'newest', max(coalesce(r.finished_at, r.created_at)),
+      'cost_usd', v_cost)
+    from millrace.runs r
+    where r.id = any (v_runs));
+end
+$$;
+
+-- Makes the row of a bulk and says what it would meet. Nothing is done to any run.
+create or replace function millrace.preview_bulk(
+  p_caller millrace.caller,
+  p_do jsonb,
+  p_filter jsonb,
+  p_reason text)
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_filter jsonb := millrace.check_bulk(p_do, p_filter);
+  v_pipeline millrace.pipelines := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
+  v_last bigint := coalesce((select r.id from millrace.runs r order by r.id desc limit 1), 0);
+  v_bulk millrace.bulks;
+begin
+  if p_do ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_do ->> 'stage');
+  end if;
+  -- Up to now, this very moment included.
+  v_filter := v_filter || jsonb_build_object('before', least(
+    millrace.asked_time(p_filter, 'before'), v_now + interval '1 microsecond'));
+  v_bulk.conditions := millrace.read_filter(p_caller, v_filter)
+    || jsonb_build_object('last_run_id', v_last);
+  insert into millrace.bulks (
+    verb, args, filter, conditions, pipeline_id, subject, key, frozen_at, last_run_id, preview,
+    reason, created_at)
+  values (
+    p_do ->> 'verb', p_do, v_filter, v_bulk.conditions, v_pipeline.id, p_caller.subject,
+    p_caller.key, v_now, v_last, millrace.preview_of(v_pipeline.id, p_do, v_bulk.conditions),
+    p_reason, v_now)
+  returning * into v_bulk;
+  return v_bulk;
+end
+$$;
+
+-- Finds a bulk of a pipeline that the caller sees, and holds it; raises MR003 where there is none.
+create or replace function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bulk millrace.bulks;
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  join millrace.pipelines p on p.id = b.pipeline_id
+  where b.id = p_bulk
+    and millrace.sees(p_caller, p.name)
+  for no key update of b;
+  if not found then
+    raise exception 'there is no bulk % that you see', coalesce(p_bulk::text, 'null')
+      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+  end if;
+  return v_bulk;
+end
+$$;
+
+-- Raises MR004 about a bulk whose state does not allow a verb.
+create or replace function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'bulk % cannot be %: it is %', p_bulk.id, p_verb, p_bulk.state
+    using errcode = 'MR004', hint = case p_bulk.state
+      when 'previewed' then 'Begin it first.'
+      when 'running' then 'It is under way: continue helps it on, abort ends it.'
+      when 'stopped' then 'Who began it is no operator any more: begin it anew.'
+      else 'Preview it anew.'
+    end;
+end
+$$;
+
+-- Begins, goes on with, aborts or shows a bulk, or makes the preview of one. Who begins it is whom
+-- its slices act for. Returns what the journal is to say of it.
+create or replace function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := p_request ->> 'verb';
+  v_bulk millrace.bulks;
+begin
+  if v_verb = 'preview' then
+    perform millrace.need_fields(p_request, 'do', 'filter');
+    v_bulk := millrace.preview_bulk(
+      p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
+  else
+    perform millrace.need_fields(p_request, 'bulk');
+    v_bulk := millrace.bulk_seen(p_caller, (p_request ->> 'bulk')::bigint);
+  end if;
+  if v_verb = 'begin' then
+    if v_bulk.state not in ('previewed', 'stopped') then
+      perform millrace.refuse_bulk(v_bulk, 'begun');
+    end if;
+    update millrace.bulks b
+    set state = 'running', subject = p_caller.subject, key = p_caller.key, why = null,
+      began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+    perform millrace.schedule_bulks();
+  elsif v_verb = 'abort' then
+    if v_bulk.state not in ('previewed', 'running', 'stopped') then
+      perform millrace.refuse_bulk(v_bulk, 'aborted');
+    end if;
+    update millrace.bulks b
+    set state = 'aborted', ended_at = millrace.now(), why = p_request ->> 'reason'
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+    perform millrace.schedule_bulks();
+  elsif v_verb = 'continue' then
+    if v_bulk.state not in ('running', 'done') then
+      perform millrace.refuse_bulk(v_bulk, 'continued');
+    end if;
+    v_bulk := millrace.work_slice(v_bulk.id);
+  end if;
+  return jsonb_build_object(
+    'pipeline', v_bulk.filter ->> 'pipeline', 'stage', v_bulk.args ->> 'stage',
+    'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.shown_bulk(v_bulk));
 end
 $$;
 
@@ -11642,40 +14649,6 @@ begin
 end
 $$;
 
--- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
-create or replace function millrace.limit_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a queued attempt''s concurrency group is known to its stage',
-    a.run_id, a.id, a.concurrency_group
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.has_groups
-  where a.queue_at is not null
-    and a.state = 'queued'
-    and a.concurrency_group is not null
-    and not exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-  union all
-  select 'a parked concurrency group''s key has something in flight, or was freed',
-    null, null, g.concurrency_group
-  from millrace.concurrency_groups g
-  join millrace.stages s on s.id = g.stage_id and s.has_groups
-  where g.due_at = 'infinity'
-    and not exists (
-      select from millrace.in_flight f
-      where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
-    and not exists (
-      select from millrace.arrivals n
-      where n.stage_id = g.stage_id
-        and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
-$$;
-
 -- Collecting children: sums, thresholds and joins
 --
 -- collect_children() takes the parent alone, adds up the tallies of its children, and looks at
@@ -11906,6 +14879,9 @@ $$;
 --
 -- advance() queues an unconditional stage as soon as its needs are done. The others come through
 -- begin_stage(): a condition may skip one, a threshold may hold it back.
+--
+-- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
+-- session that planned it when there were few attempts compare each run with all there are now.
 
 -- Says whether a stage of a run is done.
 create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
@@ -12001,12 +14977,13 @@ begin
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     where r.id = any (p_run_ids)
       and (r.status = 'running') is true
-      and not exists (
-        select
+      and (
+        select a.id
         from millrace.attempts a
         where a.run_id = r.id
           and a.stage_id = p_stage_id
-          and not a.superseded)
+          and not a.superseded
+        limit 1) is null
       and cardinality(vs.needs) = (
         select count(*)
         from millrace.done_attempts n
@@ -12034,12 +15011,13 @@ begin
   into v_unbegun
   from millrace.runs r
   where r.id = any (p_run_ids)
-    and not exists (
-      select
+    and (
+      select a.id
       from millrace.attempts a
       where a.run_id = r.id
         and a.stage_id = p_stage_id
-        and not a.superseded);
+        and not a.superseded
+      limit 1) is null;
   perform millrace.project(p_stage_id, v_unbegun.over);
   return coalesce(v_unbegun.runs, '{}');
 end
@@ -12402,6 +15380,8 @@ begin
   update millrace.cut_overs c
   set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now()
   where c.pipeline_id = v_new.id;
+  perform millrace.note('set_cut_over', p_pipeline, null, '{}', jsonb_build_object(
+    'outcome', jsonb_build_object('mode', p_mode, 'share', p_share, 'groups', p_groups)));
 end
 $$;
 
@@ -12822,6 +15802,29 @@ begin
 end
 $$;
 
+-- Finds attempts without the question that they wait for, by the runs between two ids. A function,
+-- since a view would stand in the way of whoever removes the table of decisions.
+create or replace function millrace.decision_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+    'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting'
+    and a.run_id > p_after
+    and a.run_id <= p_until
+    and not exists (
+      select
+      from public.millrace_decisions d
+      where d.attempt_id = a.id
+        and d.closed_at is null)
+$$;
+
 -- Cut-over: what a definition says of the pipeline that it replaces.
 
 -- Raises MR001 unless a definition replaces no pipeline, or one over the same rows that nothing
@@ -12972,10 +15975,1338 @@ begin
 end
 $$;
 
+-- The operators' door: one function for every verb
+--
+-- millrace_act() asks who calls, reads the request, does the verb and writes the line of the
+-- journal, all in one transaction. A request_id that the same operator has used before is answered
+-- as it was, and nothing is done again.
+
+-- Says which fields a request may have.
+create or replace function millrace.act_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
+      "pause", "unpause", "throttle", "unthrottle", "acknowledge", "silence",
+      "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
+    'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
+    'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
+    'operator', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'pipeline', f.fields -> 'pipeline', 'stage', f.fields -> 'stage',
+    'run', f.fields -> 'run', 'entity', f.fields -> 'entity',
+    'message', '{"type": "string", "maxLength": 2000}'::jsonb,
+    'permanent', '{"type": "boolean"}'::jsonb,
+    'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
+    'limits', '{"type": "object"}'::jsonb,
+    'until', f.fields -> 'since',
+    'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
+    'alert', f.fields -> 'run',
+    'kind', f.fields -> 'stage',
+    'bulk', f.fields -> 'run',
+    'do', '{"type": "object"}'::jsonb,
+    'filter', '{"type": "object"}'::jsonb,
+    'subject', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'role', '{"enum": ["viewer", "operator", "admin"]}'::jsonb,
+    'pipelines', '{"type": ["array", "null"], "maxItems": 1000,
+      "items": {"type": "string", "maxLength": 100}}'::jsonb,
+    'payloads', '{"type": "boolean"}'::jsonb)
+  from (select millrace.filter_fields() as fields) f
+$$;
+
+-- Raises MR002 where a request lacks one of the fields that its verb needs.
+create or replace function millrace.need_fields(p_request jsonb, variadic p_fields text[])
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_field text;
+begin
+  foreach v_field in array p_fields loop
+    if coalesce(p_request -> v_field, 'null') = 'null' then
+      raise exception '% is missing, but % needs it', v_field, p_request ->> 'verb'
+        using errcode = 'MR002', hint = format('Set %s; nothing was done.', v_field);
+    end if;
+  end loop;
+end
+$$;
+
+-- Reads until when something is to hold: a time, or so many minutes from now.
+create or replace function millrace.asked_end(p_request jsonb) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(millrace.asked_time(p_request, 'until'),
+    millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
+$$;
+
+-- Finds the answer to a request that the same operator has sent before; null where it is new.
+-- Raises MR004 where its request_id was that of another request. Of two at once the second waits.
+create or replace function millrace.answered_before(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line millrace.journal;
+begin
+  if not p_request ? 'request_id' then
+    return null;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended(
+    concat_ws(' ', 'millrace.request', p_caller.key, p_caller.subject, p_request ->> 'request_id'),
+    0));
+  select j.* into v_line
+  from millrace.journal j
+  where j.key = p_caller.key
+    and j.subject is not distinct from p_caller.subject
+    and j.request_id = p_request ->> 'request_id';
+  if not found then
+    return null;
+  elsif v_line.request_print <> md5(p_request::text) then
+    raise exception 'request_id % was that of another request, line % of the journal',
+      millrace.short_json(p_request -> 'request_id'), v_line.id
+      using errcode = 'MR004', hint = 'Make up a new one for each request; nothing was done.';
+  end if;
+  return v_line.outcome || jsonb_build_object('repeated', true);
+end
+$$;
+
+-- Does a verb to the run that a request names, or to the newest of the row that it names. Returns
+-- what the journal is to say of it.
+create or replace function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_request ->> 'stage';
+  v_outcome jsonb := '{}';
+  v_run millrace.runs;
+  v_pipeline millrace.pipelines;
+begin
+  if p_request ? 'run' then
+    v_run := millrace.run_seen(p_caller, (p_request ->> 'run')::bigint);
+  else
+    perform millrace.need_fields(p_request, 'pipeline', 'entity');
+    v_run := millrace.run_seen(p_caller, millrace.run_of(
+      (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
+      p_request ->> 'entity'));
+  end if;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = v_run.pipeline_id;
+  if v_stage is not null then
+    perform millrace.stage_seen(v_pipeline, v_stage);
+  end if;
+  perform millrace.do_to_run(v_run.id, p_request);
+  if p_request ->> 'verb' in ('fail', 'prioritise') then
+    v_outcome := p_request - array['verb', 'reason', 'request_id', 'operator', 'pipeline',
+      'entity', 'run', 'stage'];
+  end if;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage,
+    'run_ids', array[v_run.id],
+    'outcome', v_outcome || jsonb_build_object('run', v_run.id, 'status', (
+      select r.status from millrace.runs r where r.id = v_run.id)));
+end
+$$;
+
+-- Does a verb to one run.
+create or replace function millrace.do_to_run(p_run bigint, p_request jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_request ->> 'stage';
+begin
+  case p_request ->> 'verb'
+    when 'retry' then
+      perform millrace.retry_one(p_run, v_stage);
+    when 'cancel' then
+      perform millrace.cancel_one(p_run);
+    when 'reset' then
+      perform millrace.reset_one(p_run, v_stage);
+    when 'skip' then
+      perform millrace.need_fields(p_request, 'stage');
+      perform millrace.skip_one(p_run, v_stage);
+    when 'fail' then
+      perform millrace.need_fields(p_request, 'stage');
+      perform millrace.fail_one(p_run, v_stage, p_request ->> 'message',
+        (p_request ->> 'permanent')::boolean);
+    when 'prioritise' then
+      perform millrace.need_fields(p_request, 'priority');
+      perform millrace.prioritise_one(p_run, (p_request ->> 'priority')::int);
+    when 'hurry' then
+      perform millrace.hurry_one(p_run, v_stage);
+  end case;
+end
+$$;
+
+-- Pauses or throttles a pipeline or a stage, or lets it go on. Returns what the journal is to say
+-- of it.
+create or replace function millrace.act_on_stage(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage millrace.stages;
+  v_outcome jsonb := '{}';
+begin
+  perform millrace.need_fields(p_request, 'pipeline');
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  if p_request ->> 'verb' in ('throttle', 'unthrottle') then
+    perform millrace.need_fields(p_request, 'stage');
+  end if;
+  if p_request ? 'stage' then
+    v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  end if;
+  case p_request ->> 'verb'
+    when 'pause' then
+      perform millrace.switch(v_pipeline.name, v_stage.name, false, p_line);
+    when 'unpause' then
+      v_outcome := jsonb_build_object('now',
+        millrace.switch_on(v_pipeline.name, v_stage.name, p_line));
+    when 'throttle' then
+      perform millrace.throttle_stage(v_stage, p_request -> 'limits',
+        millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+      v_outcome := jsonb_build_object('limits', p_request -> 'limits',
+        'until', millrace.asked_end(p_request));
+    when 'unthrottle' then
+      if not millrace.unthrottle_stage(v_stage.id) then
+        raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
+          using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+      end if;
+  end case;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+    'outcome', v_outcome);
+end
+$$;
+
+-- Adds an operator, changes or removes one; only an admin of all pipelines may. Returns what the
+-- journal is to say of it.
+create or replace function millrace.act_on_operator(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.need_fields(p_request, 'subject');
+  if p_caller.role <> 'admin' or p_caller.pipelines is not null then
+    raise exception 'only an admin of all pipelines says who is an operator'
+      using errcode = '42501', hint = 'Ask one of them.';
+  elsif p_request ->> 'verb' = 'grant' then
+    perform millrace.need_fields(p_request, 'role');
+    insert into millrace.operators as o (subject, role, line, pipelines, payloads)
+    values (p_request ->> 'subject', p_request ->> 'role', p_line,
+      case when jsonb_typeof(p_request -> 'pipelines') = 'array' then array(
+        select (millrace.pipeline_seen(p_caller, n)).name
+        from jsonb_array_elements_text(p_request -> 'pipelines') n) end,
+      coalesce((p_request ->> 'payloads')::boolean, false))
+    on conflict on constraint operators_pkey do update set
+      role = excluded.role, pipelines = excluded.pipelines, payloads = excluded.payloads,
+      line = excluded.line;
+  else
+    update millrace.operators o set line = p_line where o.subject = p_request ->> 'subject';
+    delete from millrace.operators o where o.subject = p_request ->> 'subject';
+    if not found then
+      raise exception 'there is no operator %', millrace.short_json(p_request -> 'subject')
+        using errcode = 'MR003', hint = 'Those there are: select * from millrace.operators.';
+    end if;
+  end if;
+  return jsonb_build_object('outcome', p_request - array['verb', 'reason', 'request_id',
+    'operator']);
+end
+$$;
+
+-- Does what a request asks. Returns what the journal is to say of it.
+create or replace function millrace.do_act(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  case
+    when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
+      return millrace.act_on_stage(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('acknowledge', 'silence') then
+      return millrace.act_on_alert(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
+      return millrace.act_in_bulk(p_caller, p_request);
+    when p_request ->> 'verb' in ('grant', 'revoke') then
+      return millrace.act_on_operator(p_caller, p_request, p_line);
+    else
+      return millrace.act_on_run(p_caller, p_request);
+  end case;
+end
+$$;
+
+create or replace function public.millrace_act(p_request jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
+  v_line bigint;
+  v_answer jsonb;
+  v_said jsonb;
+begin
+  perform millrace.check_asked(p_request, millrace.act_fields(), 'p_request');
+  perform millrace.need_fields(p_request, 'verb');
+  v_answer := millrace.answered_before(v_caller, p_request);
+  if v_answer is not null then
+    return v_answer;
+  end if;
+  v_line := nextval('millrace.journal_id_seq');
+  v_said := millrace.do_act(v_caller, p_request, v_line);
+  v_answer := v_said -> 'outcome' || jsonb_build_object('verb', p_request ->> 'verb');
+  if p_request ->> 'verb' in ('status', 'continue') and not p_request ? 'request_id' then
+    return v_answer;
+  end if;
+  v_answer := v_answer || jsonb_build_object('line', v_line);
+  perform millrace.note(
+    p_request ->> 'verb', v_said ->> 'pipeline', v_said ->> 'stage',
+    array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
+    v_said || jsonb_build_object('id', v_line, 'subject', v_caller.subject, 'key', v_caller.key,
+      'reason', p_request -> 'reason', 'request_id', p_request -> 'request_id',
+      'request_print', md5(p_request::text), 'outcome', v_answer));
+  return v_answer;
+end
+$$;
+
+-- The operators' door: alerts acknowledged and silenced
+
+-- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
+create or replace function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.silences s
+    where s.until > millrace.now()
+      and (s.pipeline is null or s.pipeline = p_pipeline)
+      and (s.stage is null or s.stage = p_stage)
+      and (s.kind is null or s.kind = p_kind));
+end
+$$;
+
+-- Notes that somebody looks after an alert. Returns what the journal is to say of it.
+create or replace function millrace.acknowledge_alert(
+  p_caller millrace.caller,
+  p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert record;
+begin
+  perform millrace.need_fields(p_request, 'alert');
+  select l.* into v_alert
+  from millrace.all_alerts l
+  where l.id = (p_request ->> 'alert')::bigint
+    and millrace.sees(p_caller, l.pipeline);
+  if not found then
+    raise exception 'there is no alert % that you see', p_request ->> 'alert'
+      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
+  elsif v_alert.resolved_at is not null or v_alert.acknowledged_at is not null then
+    raise exception 'alert % cannot be acknowledged: %', v_alert.id,
+      case when v_alert.resolved_at is not null then 'it is over'
+        else v_alert.acknowledged_by || ' looks after it' end
+      using errcode = 'MR004', hint = 'Open ones: millrace_alerts({"open": true}).';
+  end if;
+  perform millrace.mark_acknowledged(v_alert.id, coalesce(p_caller.subject, session_user));
+  return jsonb_build_object('pipeline', v_alert.pipeline, 'stage', v_alert.stage,
+    'run_ids', array_remove(array[v_alert.run_id], null),
+    'outcome', jsonb_build_object('alert', v_alert.id));
+end
+$$;
+
+-- Acknowledges an alert, or silences alerts for a while. What is silenced is that of an alert that
+-- the request names, or the pipeline, stage and kind in it.
+create or replace function millrace.act_on_alert(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.asked_end(p_request);
+  v_silence millrace.silences;
+begin
+  if p_request ->> 'verb' = 'acknowledge' then
+    return millrace.acknowledge_alert(p_caller, p_request);
+  end if;
+  perform millrace.need_fields(p_request, 'reason');
+  v_silence.pipeline := p_request ->> 'pipeline';
+  v_silence.stage := p_request ->> 'stage';
+  v_silence.kind := p_request ->> 'kind';
+  if p_request ? 'alert' then
+    select l.pipeline, l.stage, l.kind
+    into v_silence.pipeline, v_silence.stage, v_silence.kind
+    from millrace.all_alerts l
+    where l.id = (p_request ->> 'alert')::bigint;
+  end if;
+  if v_silence.pipeline is not null or p_caller.pipelines is not null then
+    v_silence.pipeline := (millrace.pipeline_seen(p_caller, v_silence.pipeline)).name;
+  end if;
+  if v_until is null or v_until <= millrace.now()
+      or v_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(v_until::text, 'missing')
+      using errcode = 'MR002', hint = 'Set until, or minutes.';
+  end if;
+  delete from millrace.silences s where s.until < millrace.now();
+  insert into millrace.silences (pipeline, stage, kind, until, reason, line)
+  values (v_silence.pipeline, v_silence.stage, v_silence.kind, v_until, p_request ->> 'reason',
+    p_line)
+  returning * into v_silence;
+  return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
+    'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_until));
+end
+$$;
+
+-- The operators' filter: what lists and bulks may ask of runs, and how they are found
+--
+-- A call looks at so many runs at most, newest first (a bulk: oldest first), and says up to which
+-- it has come, so that none grows with history. Rows, parents, what runs and what has failed are
+-- looked up by their indexes; anything else goes through the runs by their ids.
+
+-- Says which fields a filter may have.
+create or replace function millrace.filter_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'pipeline', name.of, 'stage', name.of,
+    'status', '{"enum": ["running", "completed", "failed", "cancelled"]}'::jsonb,
+    'error_code', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'entity', key.of,
+    'entities', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', key.of),
+    'label', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'run', id.of,
+    'runs', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', id.of),
+    'trace', jsonb_build_object('type', 'string', 'wanted', 'a UUID as text',
+      'pattern', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'),
+    'parent', id.of,
+    'since', time.of, 'before', time.of)
+  from
+    (values ('{"type": "string", "maxLength": 100, "wanted": "a name"}'::jsonb)) name(of),
+    (values ('{"type": "string", "minLength": 1, "maxLength": 2000,
+      "wanted": "the key of a row as text, of 1 to 2000 characters"}'::jsonb)) key(of),
+    (values ('{"type": "integer", "minimum": 1, "maximum": 9007199254740991}'::jsonb)) id(of),
+    (values (jsonb_build_object('type', 'string', 'maxLength', 40,
+      'wanted', 'a time such as 2026-11-21T08:00:00Z',
+      'pattern', '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$')))
+      time(of)
+$$;
+
+-- Raises MR002 unless what somebody asks has these fields alone, in their form and to a size that
+-- a person might send.
+create or replace function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := jsonb_build_object(
+    'type', 'object', 'properties', p_fields, 'additionalProperties', false);
+  v_fault text;
+begin
+  if octet_length(p_asked::text) > 200000 then
+    v_fault := format('%s has %s bytes, but may have 200000 at most',
+      p_name, octet_length(p_asked::text));
+  else
+    v_fault := millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name);
+  end if;
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+  end if;
+end
+$$;
+
+-- Reads a time that somebody wrote; null where they wrote none.
+create or replace function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (p_asked ->> p_field)::timestamptz;
+exception
+  when data_exception then
+    raise exception '% is %, but must be a time such as 2026-11-21T08:00:00Z',
+      p_field, millrace.short_json(p_asked -> p_field)
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+end
+$$;
+
+-- Reads the cursor of a list: the last number that was shown, or, by_end, the last end and number;
+-- null at its beginning. It says where to go on and nothing more, so whoever makes one up sees no
+-- more than before.
+create or replace function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ->> 'cursor' !~ (case when p_by_end then '^[0-9]{1,17}[.]' else '^' end
+      || '[0-9]{1,18}$') then
+    raise exception 'cursor is %, but must be what the last answer to this question had as next',
+      millrace.short_json(p_asked -> 'cursor')
+      using errcode = 'MR002', hint = 'Leave it out to begin with the newest.';
+  end if;
+  return p_asked ->> 'cursor';
+end
+$$;
+
+-- Reads a filter that check_asked() accepts: names become ids, and pipeline_ids are those that the
+-- caller sees.
+create or replace function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_filter jsonb := jsonb_build_object(
+    'status', p_asked -> 'status',
+    'error_code', p_asked -> 'error_code',
+    'trace', p_asked -> 'trace',
+    'parent', p_asked -> 'parent',
+    'since', millrace.asked_time(p_asked, 'since'),
+    'before', millrace.asked_time(p_asked, 'before'),
+    'runs', coalesce(p_asked -> 'runs', jsonb_build_array(p_asked -> 'run')),
+    'entities', coalesce(p_asked -> 'entities', jsonb_build_array(p_asked -> 'entity')));
+begin
+  if p_asked ? 'pipeline' then
+    v_pipeline := millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline');
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array[v_pipeline.id]);
+  else
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array(
+      select p.id
+      from millrace.pipelines p
+      where millrace.sees(p_caller, p.name)
+      order by p.id));
+  end if;
+  if (p_asked ? 'stage' or p_asked ? 'label') and v_pipeline.id is null then
+    raise exception 'pipeline is missing, but a stage or a label belongs to one'
+      using errcode = 'MR002', hint = 'Set pipeline to its name.';
+  end if;
+  if p_asked ? 'stage' then
+    v_filter := v_filter || jsonb_build_object(
+      'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
+  end if;
+  if p_asked ? 'label' then
+    if v_pipeline.label_column is null then
+      raise exception 'pipeline % declares no label, so no row is found by one', v_pipeline.name
+        using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+    end if;
+    v_filter := v_filter || jsonb_build_object('entities', array(
+      select l.entity_id
+      from millrace.rows_labelled(v_pipeline, p_asked ->> 'label', 1000) l));
+  elsif v_filter -> 'entities' = '[null]' then
+    v_filter := v_filter - 'entities';
+  end if;
+  return jsonb_strip_nulls(case
+    when v_filter -> 'runs' = '[null]' then v_filter - 'runs'
+    else v_filter
+  end);
+end
+$$;
+
+-- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
+-- which a run failed or was cancelled, or, while it runs, at which it is.
+create or replace function millrace.filter_conditions(p_filter jsonb) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(E'\n    and ',
+    format('r.pipeline_id = any (%L)', array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i)),
+    'r.id <= ' || (p_filter ->> 'last_run_id')::bigint,
+    'r.status = ' || quote_literal(p_filter ->> 'status'),
+    'r.trace_id = ' || quote_literal(p_filter ->> 'trace'),
+    'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
+    'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
+    case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+      'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+      'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
+    when p_filter ?| array['stage_id', 'error_code'] then format(
+      $sql$r.status <> 'completed' and exists (
+      select
+      from millrace.attempts a
+      left join millrace.attempts o on o.id = a.parent_id
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
+          else '{completed,skipped}' end::millrace.attempt_state[])
+        %s
+        and not exists (
+          select
+          from millrace.attempts n
+          where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number))$sql$,
+      concat_ws(E'\n        ',
+        'and a.stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'and coalesce(a.error, o.error) ->> ''code'' = '
+          || quote_literal(p_filter ->> 'error_code'))) end)
+$$;
+
+-- Says from where a filter's runs are best read: by which condition over a row r of runs, other
+-- than its ids. Null: by their ids alone. What runs or has failed is read by its own index, as long
+-- as there is no more of it behind the cursor than a call looks at.
+create or replace function millrace.filter_source(
+  p_filter jsonb,
+  p_behind text,
+  p_most int)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipelines text := format('r.pipeline_id = any (%L)', array(
+    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i));
+  v_source text;
+  v_found int;
+begin
+  if p_filter ? 'runs' then
+    return format('r.id = any (%L)', array(
+      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i));
+  elsif p_filter ? 'entities' then
+    return v_pipelines || format(' and r.entity_id = any (%L)', array(
+      select i from jsonb_array_elements_text(p_filter -> 'entities') i));
+  elsif p_filter ? 'trace' then
+    return format('r.trace_id = %L', p_filter ->> 'trace');
+  elsif p_filter ? 'parent' then
+    return format('r.fan_out_id = any (%L)', array(
+      select f.id from millrace.fan_outs f where f.run_id = (p_filter ->> 'parent')::bigint));
+  elsif p_filter ->> 'status' in ('running', 'failed') then
+    v_source := concat_ws(' and ', format('r.status = %L', p_filter ->> 'status'), v_pipelines,
+      case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+        'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200))) end);
+    execute format(
+      'select count(*) from (select from millrace.runs r where %s limit %s) r',
+      concat_ws(' and ', v_source, p_behind), p_most + 1)
+    into v_found;
+    return case when v_found <= p_most then v_source end;
+  end if;
+  return null;
+end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
+-- next says behind which to go on; null where none is left.
+create or replace function millrace.find_runs(
+  p_filter jsonb,
+  p_after bigint,
+  p_limit int,
+  p_up boolean default false,
+  out run_ids bigint[],
+  out next bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- Of a run that has not failed its attempts say where it is.
+  c_most constant int := case
+    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
+    else 20000 end;
+  v_order text := case when p_up then 'asc' else 'desc' end;
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
+  v_looked text := format(
+    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
+    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
+    v_order, c_most);
+begin
+  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
+    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
+  into run_ids;
+  if cardinality(run_ids) = p_limit then
+    next := run_ids[p_limit];
+    return;
+  end if;
+  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+end
+$$;
+
+-- Finds runs that are over by a filter of their status, in the order of their ends, the newest
+-- first. Those that failed are read by why they did. next says behind which to go on: the
+-- microsecond of its end, and its number; null where none is left.
+create or replace function millrace.find_ended(
+  p_filter jsonb,
+  p_cursor text,
+  p_limit int,
+  out run_ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_failed boolean := p_filter ->> 'status' = 'failed';
+  v_most int := case
+    when v_failed then p_limit
+    when p_filter ?| array['stage_id', 'error_code'] then 4000
+    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
+  end;
+  v_looked text := format($sql$
+    select r.*
+    from unnest(%L::int[]) p(id)
+    cross join lateral (
+      select r.*
+      from millrace.runs r
+      where r.pipeline_id = p.id
+        and r.finished_at is not null
+        and %s
+      order by r.finished_at desc, r.id desc
+      limit %s) r
+    order by r.finished_at desc, r.id desc
+    limit %3$s$sql$, array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
+    concat_ws(' and ', 'true',
+      case when v_failed then millrace.filter_conditions(p_filter) end,
+      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+      case when p_cursor is not null then format(
+        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+    v_most);
+  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
+  v_keys text[];
+begin
+  execute format($sql$
+    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
+    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
+    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
+  into run_ids, v_keys;
+  next := v_keys[p_limit];
+  if next is null then
+    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
+  end if;
+end
+$$;
+
+-- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
+
+-- Shows a line of the journal.
+create or replace function millrace.shown_line(p_line millrace.journal) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'line', p_line.id, 'at', p_line.at, 'verb', p_line.verb, 'pipeline', p_line.pipeline,
+    'stage', p_line.stage, 'runs', p_line.runs,
+    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
+    'by', coalesce(p_line.subject, p_line.session ->> 'user'), 'key', p_line.key,
+    'key_print', p_line.key_print, 'session', p_line.session, 'filter', p_line.filter,
+    'reason', p_line.reason, 'request_id', p_line.request_id, 'bulk', p_line.bulk_id,
+    'outcome', p_line.outcome))
+$$;
+
+-- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
+create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
+    'reason', j.reason, 'line', j.id)
+  from (values (1)) one
+  left join millrace.journal j on j.id = p_line
+  where not p_enabled
+$$;
+
+-- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
+create or replace function millrace.shown_stages(p_pipelines text[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
+    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
+    'oldest_age', extract(epoch from h.oldest_age),
+    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+    'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
+      'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
+      'line', t.line) end) order by p.name, s.id), '[]')
+  from millrace.stage_health h
+  join millrace.pipelines p on p.name = h.pipeline
+  join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+  left join millrace.throttles t on t.stage_id = s.id
+  left join millrace.journal j on j.id = t.line
+  where h.pipeline = any (p_pipelines)
+$$;
+
+create or replace function public.millrace_overview(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, '{}', 'p_query');
+  v_pipelines := array(
+    select p.name
+    from millrace.pipelines p
+    where millrace.sees(v_caller, p.name)
+    order by p.name);
+  return jsonb_build_object(
+    'now', millrace.now(),
+    'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
+      'payloads', v_caller.payloads),
+    'last_sweep_at', millrace.setting('last_sweep_at'),
+    'pipelines', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'pipeline', p.name, 'enabled', p.enabled,
+        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
+      from millrace.pipelines p
+      left join (
+        select o.pipeline, count(*) as n
+        from (
+          select a.pipeline
+          from millrace.all_alerts a
+          where a.resolved_at is null
+          limit 10000) o
+        group by o.pipeline) l on l.pipeline = p.name
+      where p.name = any (v_pipelines)),
+    'stages', millrace.shown_stages(v_pipelines),
+    'bulks', (
+      select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
+      from millrace.bulks b
+      join millrace.pipelines p on p.id = b.pipeline_id
+      where b.state = 'running'
+        and p.name = any (v_pipelines)));
+end
+$$;
+
+create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
+    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
+    'projection', v_pipeline.projection,
+    'version', (
+      select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
+    'health', millrace.shown_stages(array[v_pipeline.name]),
+    'stages', (
+      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'function', s.function_name,
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs)),
+        'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
+        'batch_size', s.batch_size, 'max_workers', s.max_workers,
+        'timeout_seconds', extract(epoch from s.timeout),
+        'deadline_seconds', extract(epoch from s.deadline),
+        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled)) order by vs.position),
+        '[]')
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_pipeline.current_version_id));
+end
+$$;
+
+create or replace function public.millrace_series(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+  v_to timestamptz;
+  v_from timestamptz;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'stage', millrace.filter_fields() -> 'stage',
+    'from', millrace.filter_fields() -> 'since',
+    'to', millrace.filter_fields() -> 'since',
+    'step_seconds', '{"type": "integer", "minimum": 60, "maximum": 86400}'::jsonb), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if p_query ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_query ->> 'stage');
+  end if;
+  v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
+  v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
+    'points', (
+      select coalesce(jsonb_agg(to_jsonb(s) order by s.at), '[]')
+      from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
+        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s));
+end
+$$;
+
+create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  if p_query ? 'pipeline' then
+    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
+  else
+    v_pipelines := array(
+      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
+  end if;
+  return jsonb_build_object('groups', (
+    select coalesce(jsonb_agg(to_jsonb(c) || jsonb_build_object(
+      'runs', millrace.capped(c.runs, 10000)) order by c.pipeline, c.stage, c.error_code), '[]')
+    from millrace.dead_letter_counts c
+    where c.pipeline = any (v_pipelines)));
+end
+$$;
+
+-- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
+-- which to go on; null where none is left.
+create or replace function millrace.find_lines(
+  p_table text,
+  p_condition text,
+  p_asked jsonb,
+  out ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_most constant int := 20000;
+  v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
+  v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
+    p_table, coalesce(millrace.asked_cursor(p_asked), '9223372036854775807'), c_most);
+begin
+  execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
+    v_looked, p_condition, v_limit)
+  into ids;
+  if cardinality(ids) = v_limit then
+    next := ids[v_limit];
+  else
+    execute format('select l.id from (%s) l offset %s', v_looked, c_most - 1) into next;
+  end if;
+end
+$$;
+
+-- Writes as SQL that a row l of a table of lines belongs to a pipeline that a caller sees, and to
+-- the one that they ask for. A line of no pipeline is for those who see all.
+create or replace function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ? 'pipeline' then
+    return format('l.pipeline = %L',
+      (millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).name);
+  end if;
+  return coalesce('l.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
+end
+$$;
+
+create or replace function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'open', '{"type": "boolean"}'::jsonb,
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
+  return jsonb_build_object(
+    'alerts', (
+      select coalesce(jsonb_agg(to_jsonb(l)
+        || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
+          'message', millrace.cut_text(l.message)) order by l.id desc), '[]')
+      from millrace.all_alerts l
+      where l.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+
+create or replace function public.millrace_journal(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'run', millrace.filter_fields() -> 'run',
+    'bulk', millrace.filter_fields() -> 'run',
+    'verb', millrace.filter_fields() -> 'stage',
+    'by', millrace.filter_fields() -> 'entity',
+    'since', millrace.filter_fields() -> 'since',
+    'before', millrace.filter_fields() -> 'before',
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    'l.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
+    'l.bulk_id = ' || (p_query ->> 'bulk')::bigint,
+    'l.verb = ' || quote_literal(p_query ->> 'verb'),
+    'coalesce(l.subject, l.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
+    'l.at >= ' || quote_literal(millrace.asked_time(p_query, 'since')),
+    'l.at < ' || quote_literal(millrace.asked_time(p_query, 'before'))), p_query);
+  return jsonb_build_object(
+    'lines', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from millrace.journal j
+      where j.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+
+-- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
+create or replace function millrace.search_runs(
+  p_caller millrace.caller,
+  p_text text,
+  p_pipelines text[])
+returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select distinct r.id
+    from (
+      select f.run_id
+      from unnest(coalesce(p_pipelines, array[null])) n
+      cross join lateral millrace.runs_found(p_text, n, 50) f
+      union all
+      select a.run_id
+      from millrace.attempts a
+      where a.id = case when p_text ~ '^[0-9]{1,18}$' then p_text::bigint end) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where millrace.sees(p_caller, p.name)
+      and p.name = any (coalesce(p_pipelines, array[p.name]))
+    order by r.id desc
+    limit 50);
+end
+$$;
+
+create or replace function public.millrace_search(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'text', millrace.filter_fields() -> 'entity'), 'p_query');
+  if btrim(coalesce(p_query ->> 'text', '')) = '' then
+    raise exception 'text is missing, but must be what you look for'
+      using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
+  end if;
+  return jsonb_build_object(
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, btrim(p_query ->> 'text'),
+      case
+        when p_query ? 'pipeline' then
+          array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name]
+        else v_caller.pipelines
+      end)));
+end
+$$;
+
+-- The operators' reads: runs, one run, one attempt
+--
+-- Each answers one jsonb, at a cost that does not grow with history, and shows the pipelines that
+-- its caller sees. Results, metadata and the details of errors are for those who see payloads.
+-- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
+
+-- Cuts a text that people or services wrote to so many characters.
+create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
+$$;
+
+-- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
+create or replace function millrace.shown_payload(p_value jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_value::text;
+begin
+  if octet_length(v_text) > 100000 then
+    return jsonb_build_object('cut', left(v_text, 20000), 'bytes', octet_length(v_text));
+  end if;
+  return jsonb_build_object('value', p_value);
+end
+$$;
+
+-- Shows an error: its code and its message, and what else it says to who sees payloads.
+create or replace function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'code', millrace.cut_text(p_error ->> 'code', 500),
+    'message', millrace.cut_text(p_error ->> 'message'),
+    'detail', case when p_payloads then millrace.cut_text(p_error ->> 'detail', 20000) end,
+    'stack', case when p_payloads then millrace.cut_text(p_error ->> 'stack', 4000) end))
+  where p_error is not null
+$$;
+
+-- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
+-- the first five by their stages.
+create or replace function millrace.standing_of(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+    'due_at', a.queue_at,
+    'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+      and not t.superseded
+      and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = t.run_id
+          and n.stage_id = t.stage_id
+          and n.number > t.number)
+    order by t.stage_id
+    limit 5) a
+  join millrace.stages s on s.id = a.stage_id
+  left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
+$$;
+
+-- Shows runs as a list has them, in the order of these ids.
+create or replace function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
+    'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
+    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
+    'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
+    'item', millrace.cut_text(r.item_key),
+    'at', case when r.status <> 'completed' then millrace.standing_of(r.id) end))
+    order by i.place), '[]')
+  from unnest(p_run_ids) with ordinality i(id, place)
+  join millrace.runs r on r.id = i.id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  left join millrace.fan_outs f on f.id = r.fan_out_id
+$$;
+
+create or replace function public.millrace_runs(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_filter jsonb;
+  v_by_end boolean;
+  v_limit int;
+  v_runs bigint[];
+  v_next text;
+begin
+  perform millrace.check_asked(p_query, millrace.filter_fields()
+    || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
+    'p_query');
+  v_filter := millrace.read_filter(v_caller, p_query);
+  v_limit := coalesce((p_query ->> 'limit')::int, 50);
+  v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
+    and not v_filter ?| array['runs', 'entities', 'trace', 'parent'];
+  if v_by_end then
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_ended(v_filter, millrace.asked_cursor(p_query, true), v_limit) f;
+  else
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_runs(v_filter, millrace.asked_cursor(p_query)::bigint, v_limit) f;
+  end if;
+  return jsonb_build_object('runs', millrace.shown_runs(v_runs), 'next', v_next);
+end
+$$;
+
+-- Shows the children of a run, one line a stage that has some.
+create or replace function millrace.shown_children(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
+    'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+    order by f.id), '[]')
+  from (
+    select o.*
+    from millrace.fan_outs o
+    where o.run_id = p_run_id
+    order by o.id desc
+    limit 50) f
+  join millrace.stages s on s.id = f.stage_id
+  join millrace.pipelines p on p.id = f.child_pipeline_id
+$$;
+
+-- Shows the newest attempts of a run, the oldest of them first.
+create or replace function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
+returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'attempt', a.id, 'stage', s.name, 'number', a.number, 'state', a.state,
+    'parent', a.parent_id, 'retries', a.retry_count, 'queued_at', a.created_at,
+    'due_at', a.queue_at, 'started_at', a.started_at, 'ended_at', a.finished_at,
+    'deadline_at', a.deadline_at, 'service', a.service, 'job', millrace.cut_text(a.job_id, 500),
+    'usage', a.usage, 'error', millrace.shown_error(a.error, p_payloads),
+    'superseded', nullif(a.superseded, false))) order by a.id), '[]')
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+    order by t.id desc
+    limit 500) a
+  join millrace.stages s on s.id = a.stage_id
+$$;
+
+create or replace function public.millrace_run(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'run', millrace.filter_fields() -> 'run'), 'p_query');
+  v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
+  return (millrace.shown_runs(array[v_run.id]) -> 0) || jsonb_build_object(
+    'version', (
+      select v.number from millrace.versions v where v.id = v_run.version_id),
+    'stages', (
+      select jsonb_agg(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs))) order by vs.position)
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_run.version_id),
+    'children', millrace.shown_children(v_run.id),
+    'attempts', millrace.shown_attempts(v_run.id, v_caller.payloads),
+    'cost_usd', (
+      select sum((a.usage ->> 'cost_usd')::numeric)
+      from millrace.attempts a
+      where a.run_id = v_run.id
+        and jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
+    'metadata', case when v_caller.payloads then (
+      select millrace.shown_payload(m.value)
+      from millrace.run_metadata m
+      where m.id = v_run.metadata_id) end,
+    'journal', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from (
+        select o.*
+        from millrace.journal o
+        where o.run_ids @> array[v_run.id]
+        order by o.id desc
+        limit 50) j));
+end
+$$;
+
+create or replace function public.millrace_attempt(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_attempt millrace.attempts;
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'attempt', millrace.filter_fields() -> 'run'), 'p_query');
+  select a.* into v_attempt
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where a.id = (p_query ->> 'attempt')::bigint
+    and millrace.sees(v_caller, p.name);
+  if not found then
+    raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
+      using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
+  end if;
+  v_run := millrace.run_seen(v_caller, v_attempt.run_id);
+  return jsonb_build_object(
+    'run', millrace.shown_runs(array[v_run.id]) -> 0,
+    'attempt', v_attempt.id,
+    'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
+    'number', v_attempt.number, 'state', v_attempt.state,
+    'queued_at', v_attempt.created_at, 'started_at', v_attempt.started_at,
+    'ended_at', v_attempt.finished_at, 'usage', v_attempt.usage,
+    'error', millrace.shown_error(v_attempt.error, v_caller.payloads),
+    'payloads', v_caller.payloads,
+    'output', case when v_caller.payloads and v_attempt.output is not null
+      then millrace.shown_payload(v_attempt.output) end);
+end
+$$;
+
 -- Due: the sweep starts runs by a timestamp column of the entity
 --
--- A row whose column is past gets a run, unless it has a live one or got its last less than a
--- minute ago. The run itself, or the user, moves the column on.
+-- A row whose column is past gets a run, unless it has a live one. The run itself, or the user,
+-- moves the column on: a time after the run's own start is a new one. While nobody does, the row
+-- gets its next run a minute after the last began.
 --
 -- What a sweep looks at is bounded, however many rows are past due and under way: first the rows
 -- that became due since it looked last, then the next few thousand of all that are past due, in
@@ -13068,9 +17399,10 @@ begin
 end
 $$;
 
--- Says whether a run of a row may start because it is due: it has no live one, and its last began a
--- minute ago or earlier.
-create or replace function millrace.is_rested(p_ways int[], p_key text) returns boolean
+-- Says whether a run of a row may start because it is due: it has no live one, and its last began
+-- before it was due, or a minute ago or earlier.
+create or replace function millrace.is_rested(p_ways int[], p_key text, p_due timestamptz)
+returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -13086,7 +17418,7 @@ begin
       order by r.id desc
       limit 1) l
     where l.status = 'running'
-      or l.created_at > millrace.now() - interval '1 minute');
+      or l.created_at >= p_due and l.created_at > millrace.now() - interval '1 minute');
 end
 $$;
 
@@ -13122,17 +17454,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
-  v_ways int[] := millrace.ways_of(p_pipeline.id);
   v_due text[];
 begin
   execute format(
-    'select array_agg(e.%2$I::text order by e.%2$I) from %3$s e '
-    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2',
+    'select coalesce(array_agg(e.%2$I::text order by e.%2$I), ''{}'') from %3$s e '
+    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
+    'and millrace.is_rested($3, e.%2$I::text, e.%1$I)',
     p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
     millrace.key_type(p_pipeline))
   into v_due
-  using v_held, millrace.now();
-  return array(select d from unnest(v_due) d where millrace.is_rested(v_ways, d));
+  using v_held, millrace.now(), millrace.ways_of(p_pipeline.id);
+  return v_due;
 end
 $$;
 
@@ -13193,7 +17525,7 @@ declare
   v_keys text[] := '{}';
 begin
   select count(*) as looked, max(k.due) as last,
-    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key)), '{}') as keys
+    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key, k.due)), '{}') as keys
   into v_fresh
   from millrace.due_rows(p_pipeline, p_progress.seen_until, null, v_portion) k;
   for v_row in
@@ -13201,7 +17533,7 @@ begin
     from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key, v_look) k
   loop
     v_looked := v_looked + 1;
-    if millrace.is_rested(v_ways, v_row.key) then
+    if millrace.is_rested(v_ways, v_row.key, v_row.due) then
       v_keys := v_keys || v_row.key;
     end if;
     exit when cardinality(v_keys) = v_portion;
@@ -13449,7 +17781,13 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0, 'ended', count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+    from ended e
+    group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed)
   select e.fan_out_id, count(*)
@@ -13492,9 +17830,9 @@ begin
     order by r.id, vs.position
     returning stage_id
   )
-  select array_agg(s.stage_id order by s.stage_id) into v_stages
-  from (select distinct k.stage_id from skipped k) s;
-  return coalesce(v_stages, '{}');
+  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
+  perform millrace.note_pulses('skipped', v_stages);
+  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 
@@ -13558,37 +17896,6 @@ begin
     where d.run_id = p_run.id
       and d.error ? 'ended'));
 end
-$$;
-
--- Finds runs that say of their ending what cannot be.
-create or replace function millrace.ending_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'a run that ended under a name is completed', r.id, null::bigint,
-    format('%s, but it is %s', r.ended_as, r.status)
-  from millrace.runs r
-  where r.ended_as is not null
-    and r.status <> 'completed'
-  union all
-  select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  where a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'ended'
-    and a.error ->> 'ended' is distinct from r.ended_as
-  union all
-  select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
-  from millrace.runs r
-  where r.given is not null
-    and exists (
-      select
-      from millrace.runs o
-      where o.pipeline_id = r.pipeline_id
-        and o.entity_id = r.entity_id
-        and o.id < r.id)
 $$;
 
 -- Fan-in: what the children's ends come to for the stage that waits for them
@@ -13750,55 +18057,243 @@ begin
 end
 $$;
 
--- What fan-outs, their attempts and their children say of each other
+-- Figures: how many, how long, how dear
+--
+-- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
+-- attempts as after ten thousand. It is up to one sweep late: pulses are not read.
 
--- Finds fan-outs that nobody will finish, and sums that are not what the children came to, for
--- check_invariants(). Where the worker that spawns was lost, its successor takes the fan-out over.
-create or replace function millrace.fan_out_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
+-- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
+-- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
+-- the last bucket is told by its lower bound.
+create or replace function millrace.bucket_quantile(p_counts bigint[], p_share float8)
+returns float8
+language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select
-    'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
-    coalesce(a.run_id, f.run_id), coalesce(a.id, f.attempt_id),
-    coalesce('fan-out ' || f.id, 'none')
-  from (
-    select a.*
-    from millrace.attempts a
-    where a.state = 'waiting'
-      and a.service = 'children') a
-  full join (
-    select f.* from millrace.fan_outs f where f.state = 'open'
-  ) f on f.attempt_id = a.id
-  where f.id is null
-    or (a.id is not null and f.total is null)
-    or (a.id is null and not exists (
-      select
-      from millrace.attempts s
-      where s.run_id = f.run_id
-        and s.stage_id = f.stage_id
-        and s.state in ('queued', 'started')
-        and not s.superseded))
-  union all
-  select 'the sums of a fan-out and its tallies are what its children came to',
-    f.run_id, f.attempt_id,
-    format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
-      f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed)
-  from millrace.fan_outs f
-  cross join lateral (
-    select count(*) filter (where r.status = 'completed') as completed,
-      count(*) filter (where r.status = 'failed') as failed
-    from millrace.runs r
-    where r.fan_out_id = f.id) c
-  cross join lateral (
-    select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
-      coalesce(bool_or(t.recount), false) as recount
-    from millrace.child_tallies t
-    where t.fan_out_id = f.id) t
-  where f.state = 'open'
-    and not t.recount
-    and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
+declare
+  v_bounds float8[];
+  v_count bigint;
+  v_wanted float8 := 0;
+  v_below float8 := 0;
+begin
+  foreach v_count in array p_counts loop
+    v_wanted := v_wanted + coalesce(v_count, 0);
+  end loop;
+  if v_wanted = 0 then
+    return null;
+  end if;
+  v_bounds := millrace.bucket_bounds();
+  v_wanted := v_wanted * p_share;
+  for v_i in 1 .. 16 loop
+    v_count := p_counts[v_i];
+    if v_count > 0 and v_below + v_count >= v_wanted then
+      return case v_i
+        when 1 then v_bounds[1] * (v_wanted - v_below) / v_count
+        when 16 then v_bounds[15]
+        else v_bounds[v_i - 1] * power(
+          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / v_count)
+      end;
+    end if;
+    v_below := v_below + v_count;
+  end loop;
+  return v_bounds[15];
+end
+$$;
+
+-- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
+create or replace function millrace.figures_of(
+  p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  stage_id := case when p_stage is null then 0
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
+end
+$$;
+
+-- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
+-- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
+-- ends lie in. p_by_minute: by the minute wherever minutes are kept.
+create or replace function millrace.figure_rows(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
+) returns setof millrace.minutes
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
+as $$
+declare
+  -- From here on all minutes are kept.
+  v_kept timestamptz := date_trunc('hour', millrace.now() - make_interval(hours => (
+    select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
+  v_first_hour timestamptz := case
+    when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
+    else date_trunc('hour', p_from + interval '1 hour' - interval '1 microsecond', 'UTC') end;
+  v_last_hour timestamptz := greatest(v_first_hour, case
+    when p_to < v_kept then p_to
+    when p_by_minute then v_kept
+    else date_trunc('hour', p_to, 'UTC') end);
+begin
+  return query
+    select h.*
+    from millrace.hours h
+    where h.pipeline_id = p_pipeline_id
+      and h.stage_id = p_stage_id
+      and h.hour >= v_first_hour
+      and h.hour < v_last_hour;
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= date_trunc('minute', p_from, 'UTC')
+      and m.minute < least(v_first_hour, p_to);
+  return query
+    select m.*
+    from millrace.minutes m
+    where m.pipeline_id = p_pipeline_id
+      and m.stage_id = p_stage_id
+      and m.minute >= v_last_hour
+      and m.minute < p_to;
+end
+$$;
+
+-- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
+create or replace function millrace.summed_figures(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select s.bin, s.completed, s.ended, s.failed, s.retried, s.skipped, s.cancelled,
+      millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+      millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+      s.cost_usd, s.input_tokens, s.output_tokens, s.codes
+    from (
+      select date_bin(coalesce(p_step, p_to - p_from), greatest(m.minute, p_from), p_from)
+          as bin,
+        sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
+        sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
+        sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+        sum(m.output_tokens) as output_tokens,
+        case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs,
+        array[sum(m.w0), sum(m.w1), sum(m.w2), sum(m.w3), sum(m.w4), sum(m.w5), sum(m.w6),
+          sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
+          sum(m.w14), sum(m.w15)] as waits
+      from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
+        p_step < interval '1 hour') m
+      group by 1) s;
+end
+$$;
+
+-- Tells what a stage, or a pipeline's runs, came to in a while.
+create or replace function millrace.figures(
+  p_pipeline text, p_stage text default null, p_from timestamptz default null,
+  p_to timestamptz default null
+) returns table (
+  completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint,
+  run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  -- To the end of the present minute, so that what has just happened is in it.
+  v_to timestamptz := coalesce(p_to,
+    date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
+  v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
+begin
+  if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
+      using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+  end if;
+  return query
+    select coalesce(sum(f.completed), 0)::bigint, coalesce(sum(f.ended), 0)::bigint,
+      coalesce(sum(f.failed), 0)::bigint, coalesce(sum(f.retried), 0)::bigint,
+      coalesce(sum(f.skipped), 0)::bigint, coalesce(sum(f.cancelled), 0)::bigint,
+      max(f.run_p50_ms), max(f.run_p95_ms), max(f.wait_p50_ms), max(f.wait_p95_ms),
+      coalesce(sum(f.cost_usd), 0), coalesce(sum(f.input_tokens), 0),
+      coalesce(sum(f.output_tokens), 0), coalesce(max(f.codes::text)::jsonb, '{}')
+    from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
+end
+$$;
+
+-- Raises MR002 about a series that could not be drawn.
+create or replace function millrace.check_series(
+  p_from timestamptz, p_to timestamptz, p_step interval
+) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
+end
+$$;
+
+-- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
+create or replace function millrace.series(
+  p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
+) returns table (
+  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
+  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
+  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_seconds numeric := extract(epoch from p_step);
+  v_unit text := case
+    when v_seconds % 86400 = 0 then 'day'
+    when v_seconds % 3600 = 0 then 'hour'
+    else 'minute' end;
+  v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
+begin
+  perform millrace.check_series(p_from, p_to, p_step);
+  return query
+    select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
+      coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
+      f.run_p50_ms, f.run_p95_ms, f.wait_p50_ms, f.wait_p95_ms,
+      coalesce(f.cost_usd, 0), coalesce(f.input_tokens, 0), coalesce(f.output_tokens, 0),
+      coalesce(f.codes, '{}')
+    from generate_series(v_from, p_to - interval '1 microsecond',
+      make_interval(secs => v_seconds::float8)) b
+    left join millrace.summed_figures(
+      v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
+      on f.at = b
+    order by b;
+end
 $$;
 
 -- Given: what a row brings along
@@ -13807,11 +18302,153 @@ $$;
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
--- Notes of new runs, whose entities the caller holds, which stages their rows bring along; of first
--- runs alone. A row that is larger than a worker takes is not read: it brings nothing along.
+-- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
+-- stages read, in any version: of a column that is only compared with null, that much. It is
+-- dropped where there are no such conditions, or one may read all of a row: then the row is built.
+create or replace function millrace.write_asked(
+  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_name text := p_pipeline.name || '__asked';
+  v_columns name[] := array(
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (p_engine_columns)
+    order by a.attnum);
+  v_asked record;
+begin
+  select bool_and(q.named) as named, string_agg(q.pair, ', ' order by q.pair) as pairs into v_asked
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      case when n.names[2] = any (v_columns) then format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then '%1$L, case when x.%1$I is not null then true end' else '%1$L, to_jsonb(x.%1$I)'
+        end, n.names[2]) end as pair
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
+  if v_asked.named is not true or v_asked.pairs is null then
+    execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns jsonb[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (
+      select case when (p_each < %2$s) is not true then
+        jsonb_build_object('entity', jsonb_build_object(%3$s)) end
+      from %4$s x
+      where x.%5$I = i.id::%6$s)
+    from unnest(p_ids) with ordinality i(id, place)
+    order by i.place);
+end $$$f$,
+    v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+    v_asked.pairs, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+end
+$write$;
+
+-- Builds of rows what the conditions of given stages are asked about; null for one that may have
+-- more bytes than a worker takes.
+create or replace function millrace.asked_of_rows(p_pipeline_id int, p_ids text[]) returns jsonb[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(millrace.asked_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()), array(
+    select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
+    from unnest(millrace.rows_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()))
+      with ordinality r(entity, place)
+    order by r.place));
+end
+$$;
+
+-- Says of rows, null among them, which stages of a version they bring along, as texts of arrays.
+-- Rows of which the conditions read the same are asked about once. A row that is larger than a
+-- worker takes is not read: it brings nothing along.
+create or replace function millrace.brought_along(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select g.given
+    from (
+      select unnest(a.places) as place, array(
+        select vs.stage_id
+        from millrace.version_stages vs
+        where vs.version_id = p_version_id
+          and vs.given_path is not null
+          and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
+        order by vs.position)::text as given
+      from (
+        select u.asked, array_agg(u.place) as places
+        from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
+          with ordinality u(asked, place)
+        group by u.asked) a) g
+    order by g.place);
+end
+$$;
+
+-- Says of entities, which the caller holds, which stages the rows bring along if their first runs
+-- begin now; null of those that had a run. The queries leave a plan no choice (limit): one of a
+-- time when there were no runs would compare each with all there are now.
+create or replace function millrace.given_at_first(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_first text[] := array(
+    select case when (
+        select r.id
+        from millrace.runs r
+        where r.entity_id = i.id
+          and r.pipeline_id = any (v_ways)
+        limit 1) is null
+      and (
+        select b.entity_id
+        from millrace.begun_rows b
+        where b.pipeline_id = any (v_ways)
+          and b.entity_id = i.id
+        limit 1) is null then i.id end
+    from unnest(p_entity_ids) with ordinality i(id, place)
+    order by i.place);
+begin
+  if array_remove(v_first, null) = '{}' then
+    return null;
+  end if;
+  return array(
+    select case when u.id is not null then u.given end
+    from unnest(v_first, millrace.brought_along(p_pipeline_id, p_version_id, v_first))
+      with ordinality u(id, given, place)
+    order by u.place);
+end
+$$;
+
+-- Notes of new child runs, whose entities the caller holds, which stages their rows bring along.
 create or replace function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 declare
   v_ways int[];
@@ -13822,38 +18459,32 @@ begin
     return;
   end if;
   v_ways := millrace.ways_of(p_pipeline_id);
-  select array_agg(r.id order by r.id) as run_ids,
-    array_agg(r.entity_id order by r.id) as entity_ids
-  into v_first
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and not exists (
-      select
-      from millrace.runs o
-      where o.entity_id = r.entity_id
-        and o.pipeline_id = any (v_ways)
-        and o.id < r.id)
-    and not exists (
-      select
-      from millrace.begun_rows b
-      where b.pipeline_id = any (v_ways)
-        and b.entity_id = r.entity_id);
-  if v_first.run_ids is null then
-    return;
-  end if;
-  update millrace.runs r
-  set given = array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = r.version_id
-      and vs.given_path is not null
-      and u.entity is not null
-      and coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity::jsonb), vs.given_path, '{}', true), false)
-    order by vs.position)
-  from unnest(v_first.run_ids, millrace.rows_of_entities(
-    p_pipeline_id, v_first.entity_ids, millrace.batch_bytes())) u(id, entity)
-  where r.id = u.id;
+  for v_first in
+    select r.version_id, array_agg(r.ctid order by r.id) as places,
+      array_agg(r.entity_id order by r.id) as entity_ids
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (
+        select o.id
+        from millrace.runs o
+        where o.entity_id = r.entity_id
+          and o.pipeline_id = any (v_ways)
+          and o.id + 0 < r.id
+        limit 1) is null
+      and (
+        select b.entity_id
+        from millrace.begun_rows b
+        where b.pipeline_id = any (v_ways)
+          and b.entity_id = r.entity_id
+        limit 1) is null
+    group by r.version_id
+  loop
+    update millrace.runs r
+    set given = u.given::int[]
+    from unnest(v_first.places, millrace.brought_along(
+      p_pipeline_id, v_first.version_id, v_first.entity_ids)) u(place, given)
+    where r.ctid = u.place;
+  end loop;
 end
 $$;
 
@@ -13929,8 +18560,7 @@ begin
     v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
     v_given := millrace.given_runs(v_earlier.stage_id, v_open);
     perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, array(
-      select r from unnest(v_open) r where r <> all (v_given)));
+    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
     perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;
@@ -14524,6 +19154,88 @@ exception
 end
 $$;
 
+-- Hurrying: a retry in backoff goes at once.
+
+-- Makes what waits in backoff in one run, or at one stage of it, due now; returns how many. What a
+-- quota holds back stays: the next claim would put it back.
+create or replace function millrace.hurry_one(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+  v_stages int[];
+begin
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = p_run
+      and a.state = 'queued'
+      and a.queue_at > v_now
+      and not a.held
+      and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
+    order by a.id
+    for update);
+  if cardinality(v_ids) = 0 then
+    raise exception 'run % has nothing that waits to be tried again%',
+      p_run, coalesce(' at stage ' || p_stage, '')
+      using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
+        'select * from millrace.timeline(' || p_run || ').';
+  end if;
+  update millrace.attempts a set queue_at = v_now where a.id = any (v_ids);
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
+  if exists (
+      select from millrace.pipelines p
+      where p.id = (v_held.run).pipeline_id and p.projection = 'status') then
+    perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
+  end if;
+  perform millrace.wake(v_stages);
+  return cardinality(v_ids);
+end
+$$;
+
+create or replace function millrace.hurry(p_run bigint, p_stage text default null) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_attempts int := millrace.hurry_one(p_run, p_stage);
+begin
+  perform millrace.note_run('hurry', p_run, p_stage,
+    jsonb_build_object('attempts', v_attempts));
+  return v_attempts;
+end
+$$;
+
+create or replace function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off
+as $$
+declare
+  v_run bigint := (
+    select max(r.id)
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_entity_id
+      and p.name = p_pipeline);
+begin
+  if v_run is null then
+    raise exception 'entity % has no run of pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_entity_id), 'null')), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Start one: select millrace.start(pipeline, entity).';
+  end if;
+  return v_run;
+end
+$$;
+
 -- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
 -- concurrency.
 --
@@ -14727,6 +19439,133 @@ begin
     where r.id = v_former.run_id;
     insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
+end
+$$;
+
+-- The journal: what people did
+--
+-- Every verb that a person calls writes a line in its own transaction: the functions of SQL, those
+-- behind millrace_act, and who writes `enabled` or the operators themselves. The engine's own
+-- transitions write none, nor does whoever starts or queues work, so the hot path never comes here.
+
+-- Writes a line and returns its number. p_said may name more of it: id, runs, filter, reason,
+-- request_id, request_print, bulk_id, outcome, and subject and key where they are not the
+-- session's.
+create or replace function millrace.note(
+  p_verb text,
+  p_pipeline text,
+  p_stage text default null,
+  p_run_ids bigint[] default '{}',
+  p_said jsonb default '{}')
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+  v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
+begin
+  insert into millrace.journal (
+    id, at, verb, pipeline, stage, run_ids, runs, subject, key, key_print, session, filter, reason,
+    request_id, request_print, bulk_id, outcome)
+  overriding system value
+  values (
+    v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
+    coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
+    case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
+    coalesce(p_said ->> 'key', v_caller.key), v_caller.key_print,
+    jsonb_strip_nulls(jsonb_build_object(
+      'user', session_user,
+      'role', nullif(current_setting('role', true), 'none'),
+      'pid', pg_backend_pid(),
+      'application', nullif(current_setting('application_name', true), ''),
+      'address', host(inet_client_addr()))),
+    nullif(p_said -> 'filter', 'null'),
+    coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
+    p_said ->> 'request_id', p_said ->> 'request_print', (p_said ->> 'bulk_id')::bigint,
+    coalesce(p_said -> 'outcome', '{}'));
+  return v_id;
+end
+$$;
+
+-- Writes a line about one run.
+create or replace function millrace.note_run(
+  p_verb text,
+  p_run bigint,
+  p_stage text default null,
+  p_outcome jsonb default '{}')
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note(p_verb, p.name, p_stage, array[p_run],
+    jsonb_build_object('outcome', p_outcome))
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run;
+end
+$$;
+
+-- Refuses to change a line, and to delete one that is younger than journal_days.
+create or replace function millrace.keep_journal() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tg_op = 'DELETE' then
+    if not exists (
+        select
+        from gone g
+        where g.at > millrace.now()
+          - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
+      return null;
+    end if;
+  end if;
+  raise exception 'what is written in the journal stays as it is'
+    using errcode = 'MR004',
+      hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+end
+$$;
+
+-- Deletes some lines that are older than journal_days.
+create or replace function millrace.prune_journal() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz := millrace.now()
+    - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
+begin
+  if exists (select from millrace.journal j where j.at < v_before) then
+    delete from millrace.journal j
+    where j.id in (
+      select o.id
+      from millrace.journal o
+      where o.at < v_before
+      order by o.at
+      limit 1000);
+  end if;
+end
+$$;
+
+-- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
+create or replace function millrace.note_switched() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := case when new.enabled then 'unpause' else 'pause' end;
+begin
+  if new.switched_line is not distinct from old.switched_line then
+    new.switched_line := case tg_table_name
+      when 'pipelines' then millrace.note(v_verb, new.name)
+      else millrace.note(v_verb,
+        (select p.name from millrace.pipelines p
+         where p.id = (to_jsonb(new) ->> 'pipeline_id')::int), new.name)
+    end;
+  end if;
+  return new;
 end
 $$;
 
@@ -15441,6 +20280,121 @@ begin
 end
 $$;
 
+-- Labels: the column of an entity by which people know a row, such as a URL or a title
+--
+-- The search looks for it over the user's own index, and only so far as that leads: one of trigrams
+-- finds what a label contains, one of patterns (text_pattern_ops) how it begins, any other the
+-- whole of it.
+
+-- Raises MR001 unless the column that an entity is known by is one of texts.
+create or replace function millrace.check_label(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'label' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'label'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is null or v_type not in ('text', 'character varying') then
+    raise exception 'entity.label is %, which is %', v_entity -> 'label',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = 'Name a column of type text, such as a URL or a title; or leave it out.';
+  end if;
+end
+$$;
+
+-- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
+-- exact; null where there is none.
+create or replace function millrace.label_search(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.how
+  from (
+    select case
+        when o.opcname in ('gin_trgm_ops', 'gist_trgm_ops') then 'contains'
+        when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
+          then 'prefix'
+        else 'exact' end as how
+    from pg_index i
+    join pg_class c on c.oid = i.indexrelid
+    join pg_am m on m.oid = c.relam
+    join pg_opclass o on o.oid = i.indclass[0]
+    left join pg_collation l on l.oid = i.indcollation[0]
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+    where i.indrelid = p_pipeline.entity_table
+      and a.attname = p_pipeline.label_column
+      and i.indpred is null
+      and i.indisvalid
+      and (m.amname = 'btree' or o.opcname in ('gin_trgm_ops', 'gist_trgm_ops'))) s
+  order by array_position(array['contains', 'prefix', 'exact'], s.how)
+  limit 1
+$$;
+
+-- Writes the statement that makes the index by which labels are searched; null where there is one,
+-- or the pipeline no label.
+create or replace function millrace.missing_label_index(p_pipeline millrace.pipelines)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_pipeline.label_column is null or millrace.label_search(p_pipeline) is not null then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I text_pattern_ops);',
+    p_pipeline.entity_table, p_pipeline.label_column);
+end
+$$;
+
+-- define() keeps by which column people know the rows of a pipeline.
+create or replace function millrace.save_label(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set label_column = p_definition #>> '{entity,label}'
+  where p.id = p_pipeline_id
+    and p.label_column is distinct from p_definition #>> '{entity,label}';
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  v_statement := millrace.missing_label_index(v_pipeline);
+  if v_statement is not null then
+    raise warning 'column % of table % has no index, so nothing is found by it',
+      v_pipeline.label_column, v_pipeline.entity_table
+      using hint = 'Make one: ' || v_statement;
+  end if;
+end
+$$;
+
+-- Looks for labels that no index leads to.
+create or replace function millrace.label_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('labels of pipeline %s are found by an index', p.name), i.missing is null,
+    coalesce('nothing is found by them: ' || i.missing,
+      format('%s, %s', p.label_column, millrace.label_search(p)))
+  from millrace.pipelines p
+  cross join lateral millrace.missing_label_index(p) i(missing)
+  where p.label_column is not null
+$$;
+
 -- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
 --
 -- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
@@ -15768,6 +20722,137 @@ begin
 end
 $$;
 
+-- Metrics: what a monitoring system asks for
+--
+-- Counters come from the totals, which are never pruned and never fall; gauges from the queue's own
+-- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health.
+
+-- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
+-- (stage is null).
+create or replace function millrace.counters() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'pipeline', p.name,
+      'stage', s.name,
+      'outcomes', jsonb_build_object('completed', t.completed, 'ended', t.ended,
+        'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
+        'cancelled', t.cancelled),
+      'run_seconds', jsonb_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
+        t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
+        t.r15]),
+      'wait_seconds', jsonb_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
+        t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
+        t.w15]),
+      'cost_usd', t.cost_usd,
+      'input_tokens', t.input_tokens,
+      'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
+    from millrace.totals t
+    join millrace.pipelines p on p.id = t.pipeline_id
+    left join millrace.stages s on s.id = t.stage_id
+    where t.stage_id = 0 or s.id is not null);
+end
+$$;
+
+-- Lists how each stage stands now. ready, in_backoff and started are counted to 10,001.
+create or replace function millrace.stage_gauges() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'pipeline', p.name,
+      'stage', s.name,
+      'enabled', s.enabled and p.enabled,
+      'ready', q.ready,
+      'in_backoff', q.in_backoff,
+      'started', q.started,
+      'oldest_ready_seconds', greatest(extract(epoch from v_now - q.oldest), 0),
+      'live_workers', millrace.live_workers(s.id)) order by p.name, s.id), '[]')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    cross join lateral (
+      select count(*) filter (where a.state = 'queued' and a.queue_at <= v_now) as ready,
+        count(*) filter (where a.state = 'queued' and a.queue_at > v_now) as in_backoff,
+        count(*) filter (where a.state = 'started') as started,
+        min(a.queue_at) filter (where a.state = 'queued' and a.queue_at <= v_now) as oldest
+      from (
+        select o.state, o.queue_at
+        from millrace.attempts o
+        where o.stage_id = s.id
+          and o.queue_at is not null
+        order by o.queue_at
+        limit 10001
+      ) a
+    ) q);
+end
+$$;
+
+create or replace function public.millrace_metrics() returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  return jsonb_build_object(
+    'release', (millrace.engine()).release,
+    'level', (millrace.engine()).level,
+    -- In seconds: what `le` names.
+    'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
+    'counters', millrace.counters(),
+    'stages', millrace.stage_gauges(),
+    'sweep_age_seconds', case when isfinite(v_swept)
+      then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
+    'alerts', (
+      select coalesce(jsonb_agg(jsonb_build_object('rule', a.rule, 'pipeline', a.pipeline,
+        'open', a.n) order by a.rule, a.pipeline), '[]')
+      from (
+        select o.rule, o.pipeline, count(*) as n
+        from millrace.rule_alerts o
+        where o.resolved_at is null
+        group by o.rule, o.pipeline) a),
+    'messages', (
+      select coalesce(jsonb_agg(jsonb_build_object('channel', c.name,
+        'waiting', (
+          select count(*) from millrace.alert_messages m
+          where m.channel_id = c.id and m.state = 'waiting'),
+        'dead', (
+          select count(*) from millrace.alert_messages m
+          where m.channel_id = c.id and m.state = 'dead')) order by c.name), '[]')
+      from millrace.alert_channels c));
+end
+$$;
+
+create or replace function public.millrace_health() returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_findings jsonb;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  select coalesce(jsonb_agg(jsonb_build_object('what', d.what, 'detail', d.detail)), '[]')
+  into v_findings
+  from millrace.doctor() d
+  where not d.ok;
+  return jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings);
+end
+$$;
+
 -- On demand: stages that a person alone begins
 --
 -- A run that comes to such a stage by itself skips it with all that comes after it, and shows
@@ -15931,7 +21016,9 @@ begin
     return '{}';
   end if;
   perform millrace.take_ending_back(p_run);
-  update millrace.runs r set status = 'running', finished_at = null where r.id = p_run.id;
+  update millrace.runs r
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
+  where r.id = p_run.id;
   for v_stage in
     select a.stage_id, s.kind
     from millrace.attempts a
@@ -15946,6 +21033,226 @@ begin
       v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
   end loop;
   return v_wake;
+end
+$$;
+
+-- Operators: who calls, and what they may
+--
+-- Whoever comes through the Data API is named by the claims of a token, whose sub may be of any
+-- form; millrace.operators says what that sub may, and is read at each call. A secret key may
+-- everything, and says for which operator. So may a session of SQL that belongs to the engine's
+-- owner. Nobody else learns more than that they are nobody.
+
+-- Reads the claims of the caller's token; null without one, or where they are no object.
+create or replace function millrace.token_claims() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+begin
+  return case when jsonb_typeof(v_claims) = 'object' then v_claims end;
+exception
+  when data_exception then
+    return null;
+end
+$$;
+
+-- Reads who calls. The role is read from its setting: in a function that runs as its owner,
+-- current_user is that owner.
+create or replace function millrace.caller() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+  v_caller millrace.caller;
+begin
+  if v_role in ('anon', 'authenticated') then
+    v_caller.key := 'user';
+    v_caller.subject := nullif(millrace.token_claims() ->> 'sub', '');
+    if v_role = 'authenticated' then
+      select o.role, o.pipelines, o.payloads
+      into v_caller.role, v_caller.pipelines, v_caller.payloads
+      from millrace.operators o
+      where o.subject = v_caller.subject;
+    end if;
+    return v_caller;
+  end if;
+  v_caller.subject := nullif(current_setting('millrace.actor', true), '');
+  v_caller.key := case when v_role = 'service_role' then 'secret' else 'sql' end;
+  if v_role = 'service_role' then
+    begin
+      v_caller.key_print := left(encode(sha256(convert_to(
+        nullif(current_setting('request.headers', true), '')::jsonb ->> 'apikey', 'UTF8')),
+        'hex'), 8);
+    exception
+      when data_exception then
+        null;
+    end;
+  end if;
+  if v_role = 'service_role' or exists (
+      select
+      from pg_namespace n
+      where n.nspname = 'millrace' and pg_has_role(v_role, n.nspowner, 'member')) then
+    v_caller.role := 'admin';
+    v_caller.payloads := true;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
+create or replace function millrace.enter() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.role is null then
+    raise exception 'you are no operator here'
+      using errcode = '42501', hint = 'Ask whoever runs this project to make you one.';
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to act, and holds on to what makes them one: whoever takes that away waits
+-- until the deed is done, and after that there is none. A secret key says for whom it acts.
+create or replace function millrace.enter_to_act(p_operator text) returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.key = 'user' then
+    perform
+    from millrace.operators o
+    where o.subject = v_caller.subject
+    for share;
+  end if;
+  v_caller := millrace.enter();
+  if v_caller.role = 'viewer' then
+    raise exception 'you may read here, but not act'
+      using errcode = '42501', hint = 'Ask whoever runs this project for the role operator.';
+  elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
+    and millrace.token_claims() ->> 'aal' is distinct from 'aal2' then
+    raise exception 'you have not shown a second factor, which this project asks of whoever acts'
+      using errcode = '42501', hint = 'Sign in with your second factor, and try again.';
+  elsif v_caller.key = 'secret' then
+    if p_operator is null then
+      raise exception 'operator is missing, but a secret key must say for whom it acts'
+        using errcode = 'MR002', hint = 'Set operator to the id of the person, or of the program.';
+    end if;
+    v_caller.subject := p_operator;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Says whether a caller sees a pipeline.
+create or replace function millrace.sees(p_caller millrace.caller, p_pipeline text)
+returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
+$$;
+
+-- Finds the pipeline of this name that a caller sees. Raises MR003 for one that there is not and
+-- for one of somebody else's alike.
+create or replace function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
+returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  select p.* into v_pipeline
+  from millrace.pipelines p
+  where p.name = p_pipeline
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no pipeline % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_pipeline), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_pipeline;
+end
+$$;
+
+-- Finds a stage of a pipeline by its name; raises MR003 where there is none, with those there are.
+create or replace function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text)
+returns millrace.stages
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id
+    and s.name = p_stage;
+  if not found then
+    raise exception 'there is no stage % in pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_stage), 'null')), p_pipeline.name
+      using errcode = 'MR003', hint = 'It has: ' || (
+        select left(string_agg(s.name, ', ' order by s.id), 2000)
+        from millrace.stages s
+        where s.pipeline_id = p_pipeline.id) || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Finds a run that a caller sees; raises MR003 for one that there is not and for one of somebody
+-- else's alike.
+create or replace function millrace.run_seen(p_caller millrace.caller, p_run bigint)
+returns millrace.runs
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs;
+begin
+  select r.* into v_run
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no run % that you see', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
+  end if;
+  return v_run;
+end
+$$;
+
+-- Writes who becomes an operator, whose rights change and who is none any more into the journal,
+-- unless a verb does. A line that a verb has still to write is newer than those there are.
+create or replace function millrace.note_operator() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;
+  v_is jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'line' end;
+begin
+  if tg_op = 'DELETE' then
+    if exists (select from millrace.journal j where j.id = old.line)
+      or coalesce(old.line < (select min(j.id) from millrace.journal j), true) then
+      perform millrace.note('revoke', null, null, '{}', jsonb_build_object('outcome', v_was));
+    end if;
+    return old;
+  elsif v_is is distinct from v_was
+    and (new.line is null or tg_op = 'UPDATE' and new.line is not distinct from old.line) then
+    new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
+  end if;
+  return new;
 end
 $$;
 
@@ -16053,6 +21360,51 @@ begin
   end loop;
   wake := '{}';
 end
+$$;
+
+-- Pulses: what a batch came to, for the figures
+--
+-- Every attempt that comes to its end is in one pulse of its stage, and every run that does so is
+-- in one of stage 0, written in the transaction that ends it. So figures that add up pulses equal a
+-- recount of the attempts; figure_faults() proves it.
+
+-- Writes what happened to attempts that tell no times, one row a stage. p_stage_ids: the stage of
+-- each attempt.
+create or replace function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+  select v_now, s.pipeline_id, s.id, p_outcome, i.n
+  from (
+    select u.id, count(*) as n
+    from unnest(p_stage_ids) u(id)
+    group by u.id) i
+  join millrace.stages s on s.id = i.id;
+end
+$$;
+
+-- Adds up what attempts say that they used of one kind, such as cost_usd; null when none says. What
+-- is no number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
+create or replace function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
+language sql immutable strict
+set search_path = pg_catalog, pg_temp
+as $$
+  select sum((u.value ->> p_kind)::numeric)
+  from unnest(p_usages) u(value)
+  where jsonb_typeof(u.value -> p_kind) = 'number'
+    and (u.value ->> p_kind)::numeric > 0
+$$;
+
+-- Says how many milliseconds lie between two times.
+create or replace function millrace.ms_between(p_from timestamptz, p_to timestamptz) returns real
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (date_part('epoch', p_to - p_from) * 1000)::real
 $$;
 
 -- Queueing attempts, and showing it
@@ -16424,12 +21776,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+-- Resets a stage of one run, or all of it.
+create or replace function millrace.reset_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
@@ -16449,6 +21799,19 @@ begin
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.reset_one(p_run, p_stage);
+  perform millrace.note_run('reset', p_run, p_stage);
 end
 $$;
 
@@ -16501,12 +21864,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+-- Resets the failed children of a stage of one run; returns how many.
+create or replace function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -16547,6 +21908,339 @@ begin
     || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
   return v_failed;
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_children int := millrace.reset_failed_children(p_run, p_stage);
+begin
+  perform millrace.note_run('reset_children', p_run, p_stage,
+    jsonb_build_object('children', v_children));
+  return v_children;
+end
+$$;
+
+-- Retention: how long a pipeline keeps its runs, and the rows of tables that it declares
+--
+-- A declared table is the user's own, such as raw pages, and no entity table: with an entity go its
+-- runs. Rows are found by the user's index on the column of times; without one the table is left
+-- alone, and doctor() says so.
+
+-- Raises MR001 unless the tables that a definition keeps for so many days can be pruned by their
+-- columns.
+create or replace function millrace.check_retention(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table jsonb;
+  v_place int;
+  v_class regclass;
+  v_fault text;
+begin
+  for v_table, v_place in
+    select t.value, t.place - 1
+    from jsonb_array_elements(p_definition #> '{retention,tables}') with ordinality t(value, place)
+  loop
+    v_class := to_regclass(v_table ->> 'name');
+    v_fault := case
+      when v_class is null then 'there is no such table'
+      when not exists (
+          select
+          from pg_class c
+          join pg_namespace n on n.oid = c.relnamespace
+          where c.oid = v_class
+            and c.relkind = 'r'
+            and n.nspname <> all (array['millrace', 'millrace_evidence', 'pg_catalog', 'cron']))
+        then 'it is no ordinary table of yours'
+      when v_class = to_regclass(p_definition #>> '{entity,table}')
+          or exists (select from millrace.pipelines p where p.entity_table = v_class)
+        then 'runs hang on its rows, and would go with them'
+      when not exists (
+          select
+          from pg_attribute a
+          where a.attrelid = v_class
+            and a.attname = v_table ->> 'column'
+            and not a.attisdropped
+            and a.atttypid = 'timestamptz'::regtype)
+        then format('it has no column %s of type timestamptz', v_table ->> 'column')
+      when not has_table_privilege(v_class, 'delete')
+        then format('%s may not delete from it', current_user) end;
+    if v_fault is not null then
+      raise exception 'retention.tables[%].name is %, but %', v_place, v_table ->> 'name', v_fault
+        using errcode = 'MR001',
+          hint = 'Name an ordinary table that is no entity table, with a timestamptz column and an '
+            'index on it; or leave it out.';
+    end if;
+  end loop;
+end
+$$;
+
+-- Writes the statement that makes the index by which old rows of a table are found; null where
+-- there is one, or no such table any more.
+create or replace function millrace.missing_time_index(p_table regclass, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_table is null or exists (
+      select
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_am m on m.oid = c.relam and m.amname = 'btree'
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_table
+        and a.attname = p_column
+        and i.indpred is null
+        and i.indisvalid) then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I);', p_table, p_column);
+end
+$$;
+
+-- Says why rows of a declared table cannot be pruned today; null when they can.
+create or replace function millrace.retention_fault(p_table_name text, p_column text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass := to_regclass(p_table_name);
+begin
+  return case
+    when v_table is null then 'there is no such table any more'
+    when exists (select from millrace.pipelines p where p.entity_table = v_table)
+      then 'a pipeline runs over it now, and runs would go with its rows'
+    when not exists (
+        select
+        from pg_attribute a
+        where a.attrelid = v_table
+          and a.attname = p_column
+          and not a.attisdropped
+          and a.atttypid = 'timestamptz'::regtype)
+      then format('it has no column %s of type timestamptz any more', p_column)
+    else 'no index leads to its old rows: ' || millrace.missing_time_index(v_table, p_column) end;
+end
+$$;
+
+-- Deletes rows of a table by their places, but for those that cannot be; returns how many. It
+-- halves a batch until the guilty row stands alone, as prune_runs() does.
+create or replace function millrace.prune_rows(p_table regclass, p_rows tid[]) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+set enable_tidscan = on
+as $$
+declare
+  v_half int := cardinality(p_rows) / 2;
+  v_context text;
+  v_count int;
+begin
+  begin
+    execute format('delete from only %s t where t.ctid = any ($1)', p_table) using p_rows;
+    get diagnostics v_count = row_count;
+    return v_count;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+    if v_half = 0 then
+      perform millrace.report('error', 'row_not_pruned',
+        format('A row of table %s cannot be pruned: %s', p_table, sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.prune_rows(p_table, p_rows[:v_half])
+    + millrace.prune_rows(p_table, p_rows[v_half + 1:]);
+end
+$$;
+
+-- Finds and locks the next so many rows of a table that are too old, by their times and places.
+create or replace function millrace.old_rows(
+  p_table regclass, p_column text, p_before timestamptz, p_progress millrace.prune_progress,
+  p_limit int, out rows tid[], out free tid[], out last_at timestamptz
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format($q$
+    with old as materialized (
+      select t.ctid as place, t.%2$I as at
+      from only %1$s t
+      where t.%2$I >= $1
+        and (t.%2$I, t.ctid) > ($1, $2)
+        and t.%2$I < $3
+      order by t.%2$I, t.ctid
+      limit $4
+    ), free as materialized (
+      select t.ctid as place
+      from only %1$s t
+      where t.ctid = any (array(select o.place from old o))
+      order by t.ctid
+      for update skip locked
+    )
+    select array(select o.place from old o order by o.at, o.place),
+      array(select f.place from free f order by f.place), (select max(o.at) from old o)$q$,
+    p_table, p_column)
+  into rows, free, last_at
+  using p_progress.seen_at, p_progress.seen_row, p_before, p_limit;
+end
+$$;
+
+-- Prunes a declared table from where its round stands, until the time is up or the round done.
+-- Returns how many rows it deleted.
+create or replace function millrace.prune_table(
+  p_pipeline millrace.pipelines, p_table_name text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_fault text;
+  v_progress millrace.prune_progress;
+  v_batch record;
+  v_done int := 0;
+  v_over boolean;
+begin
+  select t.* into v_table
+  from millrace.retained_tables t
+  where t.pipeline_id = p_pipeline.id
+    and t.table_name = p_table_name;
+  select g.* into v_progress
+  from millrace.prune_progress g
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  v_fault := millrace.retention_fault(p_table_name, v_table.column_name);
+  v_over := v_table.days is null or v_fault is not null;
+  while not v_over loop
+    v_batch := millrace.old_rows(p_table_name::regclass, v_table.column_name,
+      millrace.now() - make_interval(days => v_table.days), v_progress, 1000);
+    v_over := cardinality(v_batch.rows) < 1000;
+    exit when cardinality(v_batch.rows) = 0;
+    v_progress.seen_at := v_batch.last_at;
+    v_progress.seen_row := v_batch.rows[cardinality(v_batch.rows)];
+    v_done := v_done + millrace.prune_rows(p_table_name::regclass, v_batch.free);
+    exit when millrace.now() >= p_until;
+  end loop;
+  update millrace.prune_progress g
+  set seen_at = v_progress.seen_at, seen_row = v_progress.seen_row,
+    removed = g.removed + v_done,
+    ended_at = case when v_over then millrace.now() end
+  where g.pipeline_id = p_pipeline.id
+    and g.table_name = p_table_name;
+  return v_done;
+end
+$$;
+
+-- define() keeps what a definition says of retention, and names the indexes that pruning needs.
+create or replace function millrace.save_retention(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table millrace.retained_tables;
+  v_statement text;
+begin
+  update millrace.pipelines p
+  set retention = nullif(p_definition -> 'retention', '{}')
+  where p.id = p_pipeline_id
+    and p.retention is distinct from nullif(p_definition -> 'retention', '{}');
+  for v_table in
+    select t.*
+    from millrace.retained_tables t
+    where t.pipeline_id = p_pipeline_id
+      and t.table_name <> ''
+  loop
+    v_statement := millrace.missing_time_index(
+      to_regclass(v_table.table_name), v_table.column_name);
+    if v_statement is not null then
+      raise warning 'column % of table % has no index, so its old rows stay',
+        v_table.column_name, v_table.table_name
+        using hint = 'Make one: ' || v_statement;
+    end if;
+  end loop;
+end
+$$;
+
+-- Counts to 10,000 what is due at a pipeline's runs or at a table from a time on, and says how old
+-- the oldest is.
+create or replace function millrace.due_to_prune(
+  p_pipeline_id int, p_table_name text, p_column text, p_days int, p_from timestamptz,
+  out due bigint, out oldest timestamptz
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_before timestamptz := millrace.now() - make_interval(days => p_days);
+begin
+  if p_table_name = '' then
+    select count(*), min(d.finished_at) into due, oldest
+    from (
+      select r.finished_at
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id
+        and r.finished_at >= p_from
+        and r.finished_at < v_before
+      order by r.finished_at
+      limit 10000) d;
+  elsif millrace.retention_fault(p_table_name, p_column) is null then
+    execute format($q$
+      select count(*), min(d.at)
+      from (
+        select t.%2$I as at
+        from only %1$s t
+        where t.%2$I >= $1
+          and t.%2$I < $2
+        order by t.%2$I
+        limit 10000) d$q$,
+      p_table_name::regclass, p_column)
+    into due, oldest
+    using p_from, v_before;
+  end if;
+end
+$$;
+
+-- Looks at what pruning has yet to do, and at tables that it cannot prune.
+create or replace function millrace.retention_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select 'pruning keeps up', count(*) = 0,
+      coalesce(string_agg(format('%s of %s: a round began at %s and is not done', case
+          when g.table_name = '' then 'the runs' else 'table ' || g.table_name end, p.name,
+          to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name, g.table_name)
+        || ': look at cron.job and cron.job_run_details for millrace-prune-more, and at '
+        || 'millrace.retention for what is due', 'no round takes longer than a day')
+    from millrace.prune_progress g
+    join millrace.pipelines p on p.id = g.pipeline_id
+    where g.ended_at is null
+      and g.began_at < v_now - interval '1 day';
+  return query
+    select format('old rows of table %s are pruned', t.table_name), f.fault is null,
+      coalesce(f.fault, format('after %s days', t.days))
+    from millrace.retained_tables t
+    cross join lateral millrace.retention_fault(t.table_name, t.column_name) f(fault)
+    where t.table_name <> '';
 end
 $$;
 
@@ -16699,6 +22393,685 @@ begin
   perform millrace.name_parents(p_stage_id, v_without);
   return v_wake;
 end
+$$;
+
+-- What rules measure: for each kind one function, which returns a row for each place where the rule
+-- looks and where there is something to say. value is compared with above; detail is what else
+-- the message tells.
+
+-- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
+-- 0).
+create or replace function millrace.commonest_error(
+  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select millrace.plain_text(c.key, 60)
+    from millrace.stages s
+    cross join lateral millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) m
+    cross join lateral jsonb_each_text(m.codes) c
+    where s.pipeline_id = p_pipeline_id
+      and p_stage_id in (0, s.id)
+      and c.key <> 'other'
+    group by c.key
+    order by sum(c.value::bigint) desc, c.key
+    limit 1);
+end
+$$;
+
+-- Measures the share of failures among the tries that ended, and how many failed for good. Of a
+-- pipeline as a whole it looks at the runs.
+create or replace function millrace.failure_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select v.pipeline_id, v.stage_id, v.value, p_rule.above,
+      millrace.commonest_error(v.pipeline_id, v.stage_id, p_from, p_to)
+    from (
+      select t.pipeline_id, t.stage_id, case p_rule.kind
+        when 'dead' then f.dead
+        else f.failed / nullif(f.n, 0)::numeric
+      end as value
+      from millrace.rule_targets(p_rule) t
+      cross join lateral (
+        select sum(m.completed + m.ended + m.failed + m.retried) as n,
+          sum(m.failed + m.retried) as failed, sum(m.failed) as dead
+        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) m
+      ) f
+      where p_rule.kind = 'dead' or f.n >= p_rule.least
+      offset 0
+    ) v
+    where v.value > p_rule.above;
+end
+$$;
+
+-- Measures what was spent, at a stage or at all of a pipeline's.
+create or replace function millrace.spending_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
+-- start to their end.
+create or replace function millrace.duration_values(
+  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    cross join lateral millrace.summed_figures(
+      t.pipeline_id, t.stage_id, p_from, p_to, null) f
+    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
+end
+$$;
+
+-- Measures what figures tell.
+create or replace function millrace.figure_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
+  -- What has just ended counts.
+  v_to timestamptz := p_now + interval '1 microsecond';
+begin
+  if p_rule.kind = 'p95' then
+    return query select * from millrace.duration_values(p_rule, v_from, v_to);
+  elsif p_rule.kind = 'spend' then
+    return query select * from millrace.spending_values(p_rule, v_from, v_to);
+  else
+    return query select * from millrace.failure_values(p_rule, v_from, v_to);
+  end if;
+end
+$$;
+
+-- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
+create or replace function millrace.queue_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_rule.kind = 'backlog' then
+    return query
+      select t.pipeline_id, t.stage_id, sum(q.ready), p_rule.above, null
+      from millrace.rule_targets(p_rule) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select count(*) as ready
+        from (
+          select
+          from millrace.attempts a
+          where a.stage_id = s.id
+            and a.queue_at <= p_now
+            and a.state = 'queued'
+          limit greatest(10001, p_rule.above::bigint + 1)
+        ) c
+      ) q
+      group by t.pipeline_id, t.stage_id;
+  else
+    return query
+      select t.pipeline_id, t.stage_id, extract(epoch from p_now - min(q.queue_at)), p_rule.above,
+        null
+      from millrace.rule_targets(p_rule) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select a.queue_at
+        from millrace.attempts a
+        where a.stage_id = s.id
+          and a.queue_at <= p_now
+          and a.state = 'queued'
+        order by a.queue_at
+        limit 1
+      ) q
+      group by t.pipeline_id, t.stage_id;
+  end if;
+end
+$$;
+
+-- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
+-- row each: up to 10,001.
+create or replace function millrace.late_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+    from millrace.rule_targets(p_rule) t
+    join (
+      select o.stage_id, s.pipeline_id
+      from millrace.alerts o
+      join millrace.stages s on s.id = o.stage_id
+      where o.resolved_at is null
+      limit 10001
+    ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
+    group by t.pipeline_id, t.stage_id;
+end
+$$;
+
+-- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
+-- median. Whether it is too long is a count; the seconds are told from buckets.
+create or replace function millrace.run_sla_values(
+  p_rule millrace.alert_rules
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+      b.bound::numeric, b.name
+    from millrace.rule_targets(p_rule) t
+    join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
+    cross join lateral (
+      select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
+      where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
+      union all
+      select 'the median', s.median_seconds, s.median_bound, 2
+      where s.median_bound is not null
+      union all
+      select 'p95', s.p95_seconds, s.p95_bound, 3
+      where s.p95_bound is not null
+      order by 4
+      limit 1
+    ) b;
+end
+$$;
+
+-- Looks at the engine: what keeps it going by itself, and what it has reported. What alerts
+-- themselves have reported does not count, or they would alert about themselves.
+create or replace function millrace.engine_values() returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 0, 0, count(*)::numeric, 0::numeric,
+      millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
+    from (
+      select w.what from millrace.setting_findings() w where not w.ok
+      union all
+      select w.what
+      from millrace.doorbell_findings() w
+      -- The sweep that asks is the one that runs.
+      where not w.ok and w.what <> 'the sweep has run in the last minute'
+      union all
+      select w.what from millrace.ready_work_finding() w where not w.ok
+      union all
+      select w.what || ': ' || w.detail from millrace.invariant_findings(false) w where not w.ok
+      union all
+      select w.what
+      from millrace.pipeline_findings() w
+      where not w.ok and w.what <> 'nothing is paused'
+      union all
+      select distinct l.message
+      from millrace.log l
+      where l.level = 'error'
+        and l.at > millrace.now() - interval '10 minutes'
+    ) f
+    having count(*) > 0;
+end
+$$;
+
+-- Measures a rule everywhere where it looks.
+create or replace function millrace.rule_values(
+  p_rule millrace.alert_rules, p_now timestamptz
+) returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_rule.kind = 'engine' then
+    return query select * from millrace.engine_values();
+  elsif p_rule.kind = 'run_sla' then
+    return query select * from millrace.run_sla_values(p_rule);
+  elsif p_rule.kind = 'late' then
+    return query select * from millrace.late_values(p_rule, p_now);
+  elsif p_rule.kind in ('backlog', 'oldest_ready') then
+    return query select * from millrace.queue_values(p_rule, p_now);
+  else
+    return query select * from millrace.figure_values(p_rule, p_now);
+  end if;
+end
+$$;
+
+-- Writes a text in one line, of at most so many characters: no control character, and none that
+-- turns the direction of writing, since it goes into subjects of e-mails and into chats.
+create or replace function millrace.plain_text(p_text text, p_most int) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := trim(regexp_replace(left(p_text, p_most * 4),
+    '[\u0001-\u0020\u007f-\u00a0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
+begin
+  return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
+end
+$$;
+
+-- Writes a count with its thousands, one over 10,000 as 10,000+.
+create or replace function millrace.count_in_words(p_count numeric) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case when p_count > 10000 then '10,000+' else trim(to_char(p_count, 'FM999,999')) end;
+end
+$$;
+
+-- Says in one sentence what is wrong, where, and since when.
+create or replace function millrace.rule_message(
+  p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_place text := (
+    select concat(s.name || ' of ', p.name)
+    from millrace.pipelines p
+    left join millrace.stages s on s.id = p_state.stage_id
+    where p.id = p_state.pipeline_id);
+  v_value interval := make_interval(secs => p_state.value::float8);
+  v_above interval := make_interval(secs => p_state.above::float8);
+  v_count text := millrace.count_in_words(p_state.value);
+  v_span text := millrace.in_words(p_rule.span);
+  v_held interval := p_now - p_state.over_since;
+begin
+  return case p_rule.kind
+    when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',
+      p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'p95' then format('p95 of %s%s is about %s, above %s',
+      v_place, case when p_state.stage_id = 0 then ' end to end' end,
+      millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'error_share' then format('%s %% of what ended at %s in the last %s failed%s, above %s %%',
+      round(p_state.value * 100), v_place, v_span, ', most often as ' || p_state.detail,
+      trim_scale(p_state.above * 100))
+    when 'backlog' then format('%s runs are ready at %s, above %s',
+      v_count, v_place, to_char(p_state.above, 'FM999,999,999'))
+    when 'oldest_ready' then format('work at %s waits for %s, above %s',
+      v_place, millrace.in_words(v_value), millrace.in_words(v_above))
+    when 'dead' then format('%s runs of %s failed in the last %s%s, above %s',
+      v_count, v_place, v_span, ', most often as ' || p_state.detail,
+      trim_scale(p_state.above))
+    when 'spend' then format('%s spent %s US dollars in the last %s, above %s',
+      v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
+    when 'late' then format('%s %s late at %s',
+      v_count, case when p_state.value = 1 then 'run is' else 'runs are' end, v_place)
+    else 'the engine is not well: ' || p_state.detail
+  end || case when v_held >= interval '1 minute'
+    then ', for ' || millrace.in_words(v_held) else '' end;
+end
+$$;
+
+-- Names the page that says what to do, by the kind of a rule.
+create or replace function millrace.playbook_of(p_kind text) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return 'docs/playbooks/' || case p_kind
+    when 'run_sla' then 'stuck'
+    when 'p95' then 'stuck'
+    when 'late' then 'stuck'
+    when 'oldest_ready' then 'stuck'
+    when 'backlog' then 'throttle'
+    when 'error_share' then 'reprocess'
+    when 'dead' then 'permanent-failures'
+    when 'spend' then 'budget'
+    else 'engine'
+  end || '.md';
+end
+$$;
+
+-- Searching runs, by what people have in their hands: the number of a run, a trace id, the key of a
+-- row, or its label
+
+-- Finds rows of a pipeline by their label, so far as an index leads to them.
+create or replace function millrace.rows_labelled(
+  p_pipeline millrace.pipelines, p_text text, p_limit int
+)
+returns table (entity_id text, label text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+-- What nearly all labels contain would be a long list.
+set gin_fuzzy_search_limit = 10000
+as $$
+declare
+  v_how text := millrace.label_search(p_pipeline);
+  v_pattern text := regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%';
+  v_test text;
+begin
+  -- Fewer than three letters make no trigram.
+  if v_how is null or (v_how = 'contains' and length(p_text) < 3) then
+    return;
+  end if;
+  v_test := case v_how
+    when 'contains' then format('ilike %L', '%' || v_pattern)
+    when 'prefix' then format('like %L', v_pattern)
+    else format('= %L', p_text)
+  end;
+  return query execute format(
+    'select e.%1$I::text, e.%2$I::text from %3$s e where e.%2$I %4$s limit %5$s',
+    p_pipeline.entity_key, p_pipeline.label_column, p_pipeline.entity_table, v_test, p_limit);
+end
+$$;
+
+-- Reads the label of a row; null where there is no such row, or no label.
+create or replace function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_type text := millrace.key_type(p_pipeline);
+  v_label text;
+begin
+  if p_pipeline.label_column is not null and pg_input_is_valid(p_entity_id, v_type) then
+    execute format('select e.%1$I::text from %2$s e where e.%3$I = $1::%4$s',
+      p_pipeline.label_column, p_pipeline.entity_table, p_pipeline.entity_key, v_type)
+    into v_label
+    using p_entity_id;
+  end if;
+  return v_label;
+-- A column or a table that is gone is doctor()'s to name.
+exception when undefined_column or undefined_table then
+  return null;
+end
+$$;
+
+-- Finds runs by each of the ways, so many at most by each; place: which way goes before which.
+create or replace function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
+returns table (run_id bigint, found_by text, place int)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+as $$
+#variable_conflict use_column
+begin
+  if p_text ~ '^[0-9]{1,18}$' then
+    return query
+      select r.id, 'run', 1
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.id = p_text::bigint
+        and p.name = coalesce(p_pipeline, p.name);
+  end if;
+  if pg_input_is_valid(p_text, 'uuid') then
+    return query
+      select r.id, 'trace', 2
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.trace_id = p_text::uuid
+        and p.name = coalesce(p_pipeline, p.name)
+      limit p_limit;
+  end if;
+  return query
+    select r.id, 'entity', 3
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_text
+      and p.name = coalesce(p_pipeline, p.name)
+    order by r.id desc
+    limit p_limit;
+  return query
+    select n.id, 'label', 4
+    from millrace.pipelines p
+    cross join lateral millrace.rows_labelled(p, p_text, p_limit) e
+    cross join lateral (
+      select r.id
+      from millrace.runs r
+      where r.entity_id = e.entity_id
+        and r.pipeline_id = p.id
+      order by r.id desc
+      limit 1) n
+    where p.label_column is not null
+      and p.name = coalesce(p_pipeline, p.name);
+end
+$$;
+
+-- Finds runs by a text.
+create or replace function millrace.search(
+  p_text text, p_pipeline text default null, p_limit int default 20
+)
+returns table (
+  pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status,
+  created_at timestamptz, finished_at timestamptz, found_by text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_text text := trim(p_text);
+begin
+  if v_text is null or length(v_text) not between 1 and 500 then
+    raise exception 'p_text has % characters, but must have from 1 to 500',
+      coalesce(length(v_text)::text, 'no')
+      using errcode = 'MR002',
+        hint = 'Give the number of a run, a trace id, the key of a row, or a label.';
+  elsif coalesce(p_limit not between 1 and 100, true) then
+    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Leave it out for 20.';
+  elsif p_pipeline is not null
+      and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', p_pipeline
+      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+  end if;
+  return query
+    select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
+      r.finished_at, f.found_by
+    from (
+      select distinct on (u.run_id) u.run_id, u.found_by
+      from millrace.runs_found(v_text, p_pipeline, p_limit) u
+      order by u.run_id, u.place) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    order by r.id desc
+    limit p_limit;
+end
+$$;
+
+-- Bounds for runs: how long they take from their start to their end
+--
+-- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
+-- to their end in the last hour count with what they took, by the figures. One that is under way
+-- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
+-- where nothing ends any more is not taken for a fast one.
+--
+-- The sweep counts the live runs of such pipelines some thousand at a time. What is not declared
+-- costs nothing.
+
+-- define() keeps the bounds of a definition. Under new ones the count begins anew.
+create or replace function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
+begin
+  update millrace.pipelines p
+  set sla = v_sla
+  where p.id = p_pipeline_id
+    and p.sla is distinct from v_sla;
+  if found then
+    delete from millrace.run_ages a where a.pipeline_id = p_pipeline_id;
+  end if;
+  if v_sla is not null then
+    insert into millrace.run_ages (pipeline_id)
+    values (p_pipeline_id)
+    on conflict on constraint run_ages_pkey do nothing;
+  end if;
+end
+$$;
+
+-- Counts the next so many live runs of a pipeline by their age, as run_ages.ages holds them, and
+-- says up to which key; null after the last.
+create or replace function millrace.count_ages(
+  p_pipeline millrace.pipelines, p_after text, p_limit int,
+  out ages bigint[], out last_key text
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
+  v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_all bigint;
+begin
+  with run as materialized (
+    select r.entity_id, date_part('epoch', v_now - r.created_at) * 1000 as age
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id
+      and r.status = 'running'
+      and r.entity_id > p_after
+    order by r.entity_id
+    limit p_limit
+  ), bucket as (
+    select width_bucket(r.age, v_bounds) as place, count(*) as n
+    from run r
+    where r.age > least(v_median, v_p95)
+    group by 1
+  )
+  select array(
+      select coalesce(b.n, 0)
+      from generate_series(0, 15) i
+      left join bucket b on b.place = i
+      order by i)
+    || (select array[count(*) filter (where r.age > v_median),
+        count(*) filter (where r.age > v_p95)] from run r),
+    (select max(r.entity_id) from run r), (select count(*) from run r)
+  into ages, last_key, v_all;
+  if v_all < p_limit then
+    last_key := null;
+  end if;
+end
+$$;
+
+-- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
+create or replace function millrace.follow_ages(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_held millrace.run_ages;
+  v_counted record;
+  v_sums bigint[];
+begin
+  for v_pipeline in
+    select p.* from millrace.pipelines p where p.sla is not null order by p.id
+  loop
+    select a.* into v_held
+    from millrace.run_ages a
+    where a.pipeline_id = v_pipeline.id
+    for update skip locked;
+    continue when not found;
+    v_counted := millrace.count_ages(v_pipeline, v_held.last_key, p_limit);
+    v_sums := array(
+      select coalesce(u.a, 0) + coalesce(u.b, 0)
+      from unnest(v_held.counting, v_counted.ages) with ordinality u(a, b, place)
+      order by u.place);
+    update millrace.run_ages a
+    set last_key = coalesce(v_counted.last_key, ''),
+      counting = case when v_counted.last_key is null then array_fill(0, array[18])
+        else v_sums end,
+      ages = case when v_counted.last_key is null then v_sums else a.ages end,
+      counted_at = case when v_counted.last_key is null then millrace.now()
+        else a.counted_at end
+    where a.pipeline_id = v_pipeline.id;
+  end loop;
+end
+$$;
+
+-- Estimates how many of those that the buckets count took longer than this (ms).
+create or replace function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_place int := width_bucket(p_ms, v_bounds) + 1;
+  v_share float8;
+begin
+  v_share := case v_place
+    when 1 then 1 - p_ms / v_bounds[1]
+    when 16 then 1
+    else ln(v_bounds[v_place] / p_ms) / ln(v_bounds[v_place] / v_bounds[v_place - 1])
+  end;
+  return (select coalesce(sum(n), 0) from unnest(p_counts[v_place + 1:]) n)
+    + v_share * p_counts[v_place];
+end
+$$;
+
+-- Looks at pipelines whose runs take longer than their bounds.
+create or replace function millrace.run_sla_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'runs keep to their bounds', count(*) = 0,
+    coalesce(string_agg(format(
+      'of %s half take over %s s (bound: %s), one in twenty over %s s (bound: %s), '
+        '%s are overdue: select * from millrace.stage_health where pipeline = %L',
+      s.pipeline, round(s.median_seconds), coalesce(s.median_bound::text, 'none'),
+      round(s.p95_seconds), coalesce(s.p95_bound::text, 'none'), s.overdue, s.pipeline), '; '
+      order by s.pipeline), 'all do')
+  from millrace.run_slas s
+  where not s.ok
 $$;
 
 -- Concurrency groups: how the queue of a stage is sorted.
@@ -17221,6 +23594,7 @@ begin
       'use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
+  perform millrace.note_run('start_stage', p_run, p_stage);
 end
 $$;
 
@@ -17296,6 +23670,25 @@ begin
       using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
   end if;
   perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
+  perform millrace.note_run('complete', p_run, p_stage);
+end
+$$;
+
+-- Fails a stage of one run.
+create or replace function millrace.fail_one(
+  p_run bigint,
+  p_stage text,
+  p_message text,
+  p_permanent boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+    'code', 'failed_by_hand',
+    'message', coalesce(p_message, 'failed by hand'),
+    'permanent', coalesce(p_permanent, false)));
 end
 $$;
 
@@ -17312,19 +23705,16 @@ set enable_hashjoin = off set enable_memoize = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
-    'code', 'failed_by_hand',
-    'message', coalesce(p_message, 'failed by hand'),
-    'permanent', coalesce(p_permanent, false)));
+  perform millrace.fail_one(p_run, p_stage, p_message, p_permanent);
+  perform millrace.note_run('fail', p_run, p_stage,
+    jsonb_build_object('message', left(p_message, 2000), 'permanent', p_permanent));
 end
 $$;
 
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+-- Skips a stage of one run.
+create or replace function millrace.skip_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -17345,6 +23735,19 @@ begin
   v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
     '{"code": "skipped", "message": "skipped by hand"}');
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.skip_one(p_run, p_stage);
+  perform millrace.note_run('skip', p_run, p_stage);
 end
 $$;
 
@@ -17548,6 +23951,187 @@ begin
 end
 $$;
 
+-- Starting many rows at once
+
+-- Reads keys that somebody named as the table spells them; MR002 where one is none.
+create or replace function millrace.keys_named(
+  p_pipeline millrace.pipelines,
+  p_entity_ids text[])
+returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_keys text[];
+begin
+  if array_position(p_entity_ids, null) is not null or p_entity_ids is null then
+    raise exception 'a key of table % is null', p_pipeline.entity_table
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+  end if;
+  execute format('select array(select distinct k::%s::text from unnest($1) k)',
+    millrace.key_type(p_pipeline))
+  into v_keys
+  using p_entity_ids;
+  return v_keys;
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+
+-- Raises MR003 where some of these keys are not among the rows that were found.
+create or replace function millrace.refuse_missing_rows(
+  p_pipeline millrace.pipelines,
+  p_keys text[],
+  p_found text[])
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_hashjoin = on
+as $$
+begin
+  if cardinality(p_found) < cardinality(p_keys) then
+    raise exception 'table % has no row with these values of %, % in all: %',
+      p_pipeline.entity_table, p_pipeline.entity_key,
+      cardinality(p_keys) - cardinality(p_found),
+      (select string_agg(millrace.cut_text(m, 100), ', ')
+       from (
+        select k from unnest(p_keys) k
+        except
+        select f from unnest(p_found) f
+        order by 1
+        limit 5) m(m))
+      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+  end if;
+end
+$$;
+
+-- Gives the live runs of these entities a priority.
+create or replace function millrace.prioritise_entities(
+  p_pipeline_id int,
+  p_entity_ids text[],
+  p_priority int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[];
+begin
+  if p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  end if;
+  with given as (
+    update millrace.runs r
+    set priority = p_priority
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    returning r.id
+  )
+  select coalesce(array_agg(g.id), '{}') into v_runs from given g;
+  perform millrace.assign_groups(s.id, v_runs)
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and s.has_groups;
+end
+$$;
+
+-- Locks the live runs that starting held entities would come upon, as run_under_way() does for one,
+-- and returns which entities have one.
+create or replace function millrace.entities_under_way(
+  p_pipeline millrace.pipelines,
+  p_stage_id int,
+  p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := array[p_pipeline.id];
+begin
+  if p_pipeline.replaces_id is not null and exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = p_pipeline.current_version_id
+        and vs.stage_id = p_stage_id
+        and vs.needs = '{}'
+        and vs.after = '[]') then
+    v_ways := millrace.ways_of(p_pipeline.id);
+  end if;
+  return array(
+    select r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = any (v_ways)
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+end
+$$;
+
+-- Starts runs of many entities by a person's call, in one transaction: all of them, or none.
+create or replace function millrace.start(
+  p_pipeline text,
+  p_entity_ids text[],
+  p_stage text default null,
+  p_priority int default null,
+  p_restart boolean default false)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage_id int;
+  v_held text[];
+  v_live text[] := '{}';
+  v_new text[];
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003',
+        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+  end if;
+  v_stage_id := millrace.first_stage(v_pipeline.id);
+  if p_stage is not null then
+    v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
+  end if;
+  v_new := millrace.keys_named(v_pipeline, p_entity_ids);
+  v_held := millrace.lock_rows_named(v_pipeline, v_new, true);
+  perform millrace.refuse_missing_rows(v_pipeline, v_new, v_held);
+  if p_restart is not true then
+    -- Locked, so that a worker that ends one this moment goes first.
+    v_live := millrace.entities_under_way(v_pipeline, v_stage_id, v_held);
+  end if;
+  v_new := v_held;
+  if cardinality(v_live) > 0 then
+    v_new := array(
+      select e.id
+      from unnest(v_held) with ordinality e(id, place)
+      where e.id not in (select l from unnest(v_live) l)
+      order by e.place);
+  end if;
+  perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
+  if p_priority is not null then
+    perform millrace.prioritise_entities(v_pipeline.id, v_held, p_priority);
+  end if;
+  perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
+    '{}', jsonb_build_object('runs', cardinality(v_new), 'outcome', jsonb_build_object(
+      'started', cardinality(v_new), 'under_way', cardinality(v_live))));
+  return jsonb_build_object(
+    'started', cardinality(v_new), 'under_way', cardinality(v_live));
+end
+$$;
+
 -- The projection `status`: who moves a row
 
 -- Names who is at hand, for the history: whom a token names, else the session's user. A name set by
@@ -17653,6 +24237,7 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
+  v_skipped int[];
 begin
   v_runs := array(
     select r.id
@@ -17667,22 +24252,25 @@ begin
     set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id
-      and a.state = 'waiting'
-    returning a.id
+      and a.stage_id = p_stage_id and a.state = 'waiting'
+    returning a.id, a.stage_id
+  ), rest as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, d, coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = d), 0) + 1,
+      'skipped', v_now, v_now, v_error
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral unnest(vs.dependents) d
+    where r.id = any (v_runs)
+    order by r.id
+    returning null::bigint as id, stage_id
   )
-  select coalesce(array_agg(c.id), '{}') into v_asked from closed c;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, d, coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = d), 0) + 1,
-    'skipped', v_now, v_now, v_error
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.dependents) d
-  where r.id = any (v_runs)
-  order by r.id;
+  select array_remove(array_agg(s.id), null), array_agg(s.stage_id) into v_asked, v_skipped
+  from (table closed union all table rest) s;
+  perform millrace.note_pulses('skipped', v_skipped);
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
@@ -18208,11 +24796,12 @@ $$;
 
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state, among those that show one of these values
--- (null: all). A claim is not shown while somebody holds the row, and a retry that fell due is
+-- Finds rows whose status is not their run's state: among those that show one of these values, those
+-- whose runs are between two ids, or all. A claim is not shown while somebody holds the row, and a retry that fell due is
 -- shown by the next sweep; a question's steps are a person's.
 create or replace function millrace.rows_shown_wrong(
-  p_pipeline millrace.pipelines, p_values text[]
+  p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
+  p_until bigint default null
 ) returns table (id text, shown text, value text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -18222,8 +24811,15 @@ as $$
 begin
   return query execute format($q$
     select s.id, e.%3$I::text, s.value
-    from millrace.status_states($1, array(
-      select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))) s
+    from millrace.status_states($1, case
+      when $3 is null then array(
+        select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))
+      else array(
+        select distinct r.entity_id
+        from millrace.runs r
+        where r.pipeline_id = $1
+          and r.id > $3
+          and r.id <= $4) end) s
     join %1$s e on e.%2$I = s.id::%4$s
     left join millrace.stages t on t.id = s.stage_id
     where e.%3$I::text is distinct from s.value
@@ -18232,12 +24828,15 @@ begin
         and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
     p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
     millrace.key_type(p_pipeline))
-  using p_pipeline.id, p_values;
+  using p_pipeline.id, p_values, p_after, p_until;
 end
 $$;
 
--- Finds rows that do not show where their run stands, and histories that say something else.
-create or replace function millrace.status_faults()
+-- Finds rows that do not show where their run stands, and histories that say something else: all of
+-- them, or the rows alone whose runs are between two ids.
+create or replace function millrace.status_faults(
+  p_after bigint default null, p_until bigint default null
+)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -18261,8 +24860,8 @@ begin
           where o.pipeline_id = v_pipeline.id and o.entity_id = w.id),
         null::bigint, format('row %s of %s shows %s, but its run is at %s',
           w.id, v_pipeline.entity_table, coalesce(w.shown, 'nothing'), w.value)
-      from millrace.rows_shown_wrong(v_pipeline, null) w;
-    if v_pipeline.status ? 'history' then
+      from millrace.rows_shown_wrong(v_pipeline, null, p_after, p_until) w;
+    if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
   end loop;
@@ -18332,7 +24931,8 @@ $$;
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run.
+-- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
+-- time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -18362,9 +24962,9 @@ begin
     left join lateral (
       select o.*
       from millrace.runs o
-      where o.entity_id = i.id
+      where o.entity_id = any (array[i.id])
         and o.pipeline_id = p.id
-      order by o.id desc
+      order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
       select a.stage_id
@@ -18660,13 +25260,6 @@ as $$
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
     where i.may_fail
-    union all
-    -- A run in which nothing was done.
-    select null, w, null, n.value, 'queued', null
-    from stage i
-    join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
-    cross join lateral unnest(millrace.live_values(i.shows)) w
-    where i.may_fail
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
@@ -18674,6 +25267,32 @@ as $$
     select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
     from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, t.done_id, t.via)).steps)
       with ordinality s(value, place)) y
+$$;
+
+-- Lists the moves to what a run shows in which nothing was done: once the last stage that it was at
+-- has failed and it goes on without, or where it leaves every stage out.
+create or replace function millrace.moves_to_nothing(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select w, n.value, 'work'
+  from millrace.nothing_done(p_version_id) n
+  join millrace.shown_stages(p_version_id) s on s.id = any (n.before)
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  where s.may_fail
+    and w <> n.value
+  union
+  select w, n.value, 'work'
+  from millrace.nothing_done(p_version_id) n
+  cross join (
+    select s.ready, s.shows
+    from millrace.shown_stages(p_version_id) s
+    order by s.place
+    limit 1) f
+  cross join unnest(array[f.ready, f.shows ->> 'enter']) w
+  where w <> n.value
+    and not exists (select from millrace.shown_stages(p_version_id) s where not s.may_skip)
 $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
@@ -18712,6 +25331,7 @@ as $$
   from stage s
   join millrace.nothing_done(p_version_id) n on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
+  where w <> n.value
   union
   select k.value, d, 'skip'
   from known k
@@ -18866,6 +25486,9 @@ begin
     select e.from_value, e.to_value, 'engine', e.means, null, null, false
     from millrace.moves_between(p_version_id) e
     union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_to_nothing(p_version_id) e
+    union
     select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
       bool_or(e.declared)
     from millrace.moves_of_people(p_version_id) e
@@ -18943,7 +25566,8 @@ $$;
 
 -- Writes the statement that shows targets, rows of (id, value, phase, stage_id, done_id, via,
 -- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
--- caller of the others holds them.
+-- caller of the others holds them. "any" finds a row by its key in every plan, also in one of a
+-- time when there were few rows: as a plain comparison it would let all rows be read for each.
 create or replace function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -18966,7 +25590,7 @@ begin
     with seen as (
       select e.ctid as place, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s)
     update %1$s e set %4$s = t.value::%5$s%7$s
@@ -18976,7 +25600,7 @@ begin
   return format($f$
     update %1$s e set %4$s = t.value::%5$s%7$s
     from (%6$s) t
-    where e.%2$s = t.id::%3$s
+    where e.%2$s = any (array[t.id::%3$s])
       and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
 end
 $write$;
@@ -18994,7 +25618,7 @@ begin
     with seen as materialized (
       select e.ctid as place, e.%4$s::text as was, e.%10$I as began, t.*
       from (%6$s) t
-      join %1$s e on e.%2$s = t.id::%3$s
+      join %1$s e on e.%2$s = any (array[t.id::%3$s])
       where e.%4$s is distinct from t.value::%5$s%8$s
       %9$s
     ), path as materialized (
@@ -19088,6 +25712,38 @@ as $$
       and vs.dependents <> '{}')
 $$;
 
+-- Says whether a stage is the first of its chain in every version, and shows whatever is queued
+-- there alike, without figures: then nothing needs to be asked about it.
+create or replace function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_stage.kind not in ('manual', 'pipeline')
+    and not p_stage.shows ? 'backoff'
+    and not p_status ?| array['attempts', 'retry_at', 'error']
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.stage_id = p_stage.id
+        and (vs.needs <> '{}' or vs.after <> '[]'))
+$$;
+
+-- Writes the branch for a batch that is queued at the first stage, as all do that begin.
+create or replace function millrace.begun_branch(
+  p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
+    p_stage.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c$t$, p_stage.shows ->> 'queued', p_stage.id), false))
+$$;
+
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
 -- readies the next, which needs no look at any run; whatever else it is asked of the tables.
 create or replace function millrace.write_status_outcomes(
@@ -19106,7 +25762,8 @@ declare
   v_now timestamptz := millrace.now();
   v_ready int;
   v_ids text[];
-begin
+  v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
+begin%5$s
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
@@ -19139,7 +25796,11 @@ end $$$f$,
     array(
       select s.name
       from unnest(p_stages) s
-      where s.kind <> 'manual' and millrace.is_last(s)));
+      where s.kind <> 'manual' and millrace.is_last(s)),
+    (
+      select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
+      from unnest(p_stages) s
+      where millrace.is_plain_root(s, p_pipeline.status)));
 end
 $write$;
 
@@ -19782,7 +26443,8 @@ create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids t
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
   attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
-  done_id int, via text, retry_count smallint
+  done_id int, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint,
+  held boolean, queue_at timestamptz, error jsonb
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -19804,23 +26466,20 @@ begin
       end,
       case r.status when 'failed' then w.error ->> 'code' end,
       case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-      d.done_id, d.via, w.retry_count
+      d.done_id, d.via, w.retry_count, w.state, w.parent_id, w.held, w.queue_at, w.error
     from unnest(p_ids) i(id)
     cross join lateral (
-      select o.*
-      from millrace.runs o
-      where o.entity_id = i.id and o.pipeline_id = p_pipeline_id
-      order by o.id desc limit 1) r
+      select o.* from millrace.runs o
+      where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
+      order by o.entity_id desc, o.id desc limit 1) r
     cross join lateral (
       select r.status = 'completed' and r.began_from is not null and exists (
-        select
-        from millrace.attempts a
-        where a.run_id = r.id
-          and not a.superseded
+        select from millrace.attempts a
+        where a.run_id = r.id and not a.superseded
           and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
       offset 0) e
     left join lateral (
-      select a.*, s.kind, s.shows, vs.position
+      select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       join millrace.stages s on s.id = a.stage_id
@@ -19833,8 +26492,9 @@ begin
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
-    left join lateral millrace.done_before(r.id, r.version_id, w.position) d
-      on r.status = 'running'
+    left join lateral (
+      select b.* from millrace.done_before(r.id, r.version_id, w.position) b
+      where r.status = 'running' and w.needs <> '{}' offset 0) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
@@ -19874,22 +26534,21 @@ begin
       end,
       case
         when d.run_status = 'completed' then 0
-        else coalesce(d.retry_count, 0) + coalesce(a.state = 'failed', false)::int
+        else coalesce(d.retry_count, 0) + coalesce(d.state = 'failed', false)::int
       end,
       case
-        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or a.held) then a.queue_at
+        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or d.held) then d.queue_at
       end,
       case
         when d.run_status = 'completed' then null
-        when a.error is not null then millrace.owner_message(a.error, a.id)
+        when d.error is not null then millrace.owner_message(d.error, d.attempt_id)
         when d.retry_count > 0 then (
           select millrace.owner_message(o.error, o.id)
           from millrace.attempts o
-          where o.id = a.parent_id)
+          where o.id = d.parent_id)
       end
     from millrace.pipelines p
     cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-    left join millrace.attempts a on a.id = d.attempt_id
     where p.id = p_pipeline_id;
 end
 $$;
@@ -20097,7 +26756,9 @@ begin
 end
 $write$;
 
--- Creates the __intake function of a pipeline with one status column, and its triggers.
+-- Creates the __intake function of a pipeline with one status column, and its triggers. Without
+-- nested loops over the rows, as for the projection columns. Without sequential scans: a session
+-- keeps its plan of a reference's check, too, and the history refers to the rows.
 create or replace function millrace.write_status_intake(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
@@ -20119,7 +26780,7 @@ begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
@@ -20275,7 +26936,8 @@ $$;
 -- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
 -- run is given a priority.
 
-create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+-- Gives one run a priority.
+create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -20310,8 +26972,21 @@ begin
 end
 $$;
 
--- Switches a pipeline, or one stage of it, on or off. Returns the stages concerned.
-create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean)
+create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.prioritise_one(p_run, p_priority);
+  perform millrace.note_run('prioritise', p_run, null, jsonb_build_object('priority', p_priority));
+end
+$$;
+
+-- Switches a pipeline, or one stage of it, on or off, as a line of the journal tells. Returns the
+-- stages concerned.
+create or replace function millrace.switch(
+  p_pipeline text, p_stage text, p_enabled boolean, p_line bigint
+)
 returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -20329,14 +27004,14 @@ begin
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   elsif p_stage is null then
     update millrace.pipelines p
-    set enabled = p_enabled
+    set enabled = p_enabled, switched_line = p_line
     where p.id = v_pipeline_id and p.enabled <> p_enabled;
     return array(
       select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
   v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   update millrace.stages s
-  set enabled = p_enabled
+  set enabled = p_enabled, switched_line = p_line
   where s.id = v_stage_id and s.enabled <> p_enabled;
   return array[v_stage_id];
 end
@@ -20347,17 +27022,19 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.switch(p_pipeline, p_stage, false);
+  perform millrace.switch(p_pipeline, p_stage, false,
+    millrace.note('pause', p_pipeline, p_stage));
 end
 $$;
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+-- Lets a pipeline or a stage go on, wakes it, and says what is still paused.
+create or replace function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint)
 returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
+  v_stages int[] := millrace.switch(p_pipeline, p_stage, true, p_line);
   v_still record;
 begin
   perform millrace.wake(array(
@@ -20379,6 +27056,244 @@ begin
       case v_still.count when 1 then 'is' else 'are' end, v_still.remedies)
     else ''
   end;
+end
+$$;
+
+create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.switch_on(p_pipeline, p_stage, millrace.note('unpause', p_pipeline, p_stage));
+end
+$$;
+
+-- Throttles: a stage's rate or places in flight, over its definition, for a while
+--
+-- stages.limits holds what counts today: the limits of the definition with those of the throttle
+-- over them. So a claim reads one column, as ever, and a stage without a throttle pays nothing.
+-- The definition's own are kept in millrace.throttles, and define() brings both together anew.
+
+-- Puts the limits of a definition and of a throttle together.
+create or replace function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_declared, '{}') || p_limits
+$$;
+
+-- Raises MR002 unless the limits of a throttle are a rate, places in flight, or both.
+create or replace function millrace.check_throttle(p_limits jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := millrace.schema_fault('{"type": "object", "minProperties": 1,
+    "wanted": "an object of rate, max_in_flight or both", "additionalProperties": false,
+    "properties": {
+      "max_in_flight": {"type": "integer", "minimum": 1, "maximum": 10000},
+      "rate": {"type": "object", "required": ["count", "per_seconds"],
+        "wanted": "an object of count, per_seconds and burst", "additionalProperties": false,
+        "properties": {
+          "count": {"type": "integer", "minimum": 1, "maximum": 1000000},
+          "per_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400},
+          "burst": {"type": "integer", "minimum": 1, "maximum": 1000000}}}}}',
+    coalesce(p_limits, 'null'), 'limits');
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
+        'a throttle lets at least one through. Nothing was changed.';
+  end if;
+end
+$$;
+
+-- Changes the limits of a stage that hold today. It waits for the claims that are passing its
+-- limiter, and keeps others out until its transaction ends. What was taken without a limit is
+-- counted; what nobody counts any more is forgotten.
+create or replace function millrace.set_limits(p_stage_id int, p_limits jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+  update millrace.stages s
+  set limits = p_limits
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  if coalesce(p_limits ?| array['max_in_flight', 'concurrency'], false) then
+    perform millrace.count_attempts(v_stage, 5000);
+  else
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.stage_id = p_stage_id
+      for update skip locked) o
+    where f.attempt_id = o.attempt_id and f.token = o.token;
+  end if;
+end
+$$;
+
+-- Puts a throttle on a stage, or another in the place of the one that it has.
+create or replace function millrace.throttle_stage(
+  p_stage millrace.stages,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text,
+  p_line bigint)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_declared jsonb;
+begin
+  perform millrace.check_throttle(p_limits);
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
+  elsif p_until is null or p_until <= millrace.now()
+    or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(p_until::text, 'missing')
+      using errcode = 'MR002', hint = 'For good, set the limit in the stage''s definition.';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a throttle has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  -- Before the limits are read, which define() or somebody else may be changing.
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id);
+  perform
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update;
+  select case when t.stage_id is null then s.limits else t.declared end into v_declared
+  from millrace.stages s
+  left join millrace.throttles t on t.stage_id = s.id
+  where s.id = p_stage.id;
+  insert into millrace.throttles as t (
+    stage_id, limits, declared, until, reason, line, began_at)
+  values (p_stage.id, p_limits, v_declared, p_until, p_reason, p_line, millrace.now())
+  on conflict on constraint throttles_pkey do update set
+    limits = excluded.limits, until = excluded.until, reason = excluded.reason,
+    line = excluded.line, began_at = excluded.began_at;
+  perform millrace.set_limits(p_stage.id, millrace.throttled(v_declared, p_limits));
+  -- It may let more through than before.
+  perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
+end
+$$;
+
+-- Takes the throttle of a stage away and wakes the stage; false where it has none.
+create or replace function millrace.unthrottle_stage(p_stage_id int) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_throttle millrace.throttles;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+  perform
+  from millrace.stages s
+  where s.id = p_stage_id
+  for no key update;
+  delete from millrace.throttles t
+  where t.stage_id = p_stage_id
+  returning t.* into v_throttle;
+  if not found then
+    return false;
+  end if;
+  perform millrace.set_limits(p_stage_id, v_throttle.declared);
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+create or replace function millrace.throttle(
+  p_pipeline text,
+  p_stage text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+begin
+  perform millrace.throttle_stage(
+    millrace.stage_named(p_pipeline, p_stage), p_limits, p_until, p_reason, v_line);
+  perform millrace.note('throttle', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('limits', p_limits, 'until', p_until)));
+end
+$$;
+
+create or replace function millrace.unthrottle(p_pipeline text, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not millrace.unthrottle_stage((millrace.stage_named(p_pipeline, p_stage)).id) then
+    raise exception 'stage % of pipeline % has no throttle', p_stage, p_pipeline
+      using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
+  end if;
+  perform millrace.note('unthrottle', p_pipeline, p_stage);
+end
+$$;
+
+-- The sweep takes throttles away whose time is over. One whose stage a claim is passing this moment
+-- is left to the next.
+create or replace function millrace.end_throttles() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over record;
+begin
+  for v_over in
+    select t.stage_id, s.name as stage, p.name as pipeline
+    from millrace.throttles t
+    join millrace.stages s on s.id = t.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where t.until <= millrace.now()
+    order by t.stage_id
+  loop
+    continue when not pg_try_advisory_xact_lock(
+      hashtext('millrace.limiter'), v_over.stage_id);
+    -- Somebody may have made it a longer one meanwhile.
+    continue when not exists (
+      select
+      from millrace.throttles t
+      where t.stage_id = v_over.stage_id
+        and t.until <= millrace.now());
+    perform millrace.unthrottle_stage(v_over.stage_id);
+    perform millrace.note('unthrottle', v_over.pipeline, v_over.stage, '{}',
+      '{"key": "engine", "reason": "its time was over"}');
+  end loop;
+end
+$$;
+
+-- define() has written what the definition says into stages.limits: it is kept, and the throttle
+-- put over it again. define() holds the limiters.
+create or replace function millrace.keep_throttles(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.throttles t
+  set declared = s.limits
+  from millrace.stages s
+  where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
+  update millrace.stages s
+  set limits = millrace.throttled(t.declared, t.limits)
+  from millrace.throttles t
+  where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
 end
 $$;
 
@@ -20504,16 +27419,34 @@ group by w.table_id, w.role, w.what
 order by 1, 2
 $view$);
 
-select pg_temp.put_view('millrace.dead_letters', false, $view$
+select pg_temp.put_view('millrace.metadata_faults', true, $view$
+-- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
+create or replace view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
+select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
+from millrace.runs r
+where r.metadata_id is not null
+  and not exists (
+    select
+    from millrace.run_metadata m
+    where m.id = r.metadata_id)
+union all
+select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
+from millrace.run_metadata m
+where not exists (select from millrace.runs r where r.metadata_id = m.id)
+  and not exists (
+    select
+    from millrace.dropped_metadata d
+    where d.metadata_id = m.id)
+$view$);
+
+select pg_temp.put_view('millrace.failed_runs', true, $view$
 -- Dead letters, and retrying all that meet a condition
 
--- The latest attempts of stages that stand in the way of finished runs. What a parent has given up
+-- What there is to know of failed runs without a look at their attempts. What a parent has given up
 -- goes on with the parent alone.
-create or replace view millrace.dead_letters as
-select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, r.entity_id,
-  a.error ->> 'code' as error_code,
-  coalesce(a.error ->> 'detail', a.error ->> 'message') as error_message,
-  a.retry_count, a.finished_at as failed_at,
+create or replace view millrace.failed_runs as
+select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
+  r.finished_at as failed_at,
   not exists (
     select
     from millrace.runs o
@@ -20526,16 +27459,267 @@ select a.id as attempt_id, r.id as run_id, p.name as pipeline, s.name as stage, 
     where f.id = r.fan_out_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
-join millrace.pipelines p on p.id = r.pipeline_id
-join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-join millrace.stages s on s.id = a.stage_id
 where r.status = 'failed'
+$view$);
+
+select pg_temp.put_view('millrace.dead_letters', true, $view$
+-- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
+-- count asks nothing, and a list asks for the rows that it shows.
+create or replace view millrace.dead_letters as
+select (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as attempt_id,
+  f.run_id, p.name as pipeline, s.name as stage, f.entity_id, f.error_code,
+  (
+    select coalesce(a.error ->> 'detail', a.error ->> 'message')
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as error_message,
+  (
+    select a.retry_count
+    from millrace.attempts a
+    where a.run_id = f.run_id
+      and a.stage_id = f.stage_id
+    order by a.number desc
+    limit 1) as retry_count,
+  f.failed_at, f.can_retry
+from millrace.failed_runs f
+join millrace.pipelines p on p.id = f.pipeline_id
+join millrace.stages s on s.id = f.stage_id
+$view$);
+
+select pg_temp.put_view('millrace.dead_letter_counts', true, $view$
+-- Goes from cause to cause by the index of failed runs, and counts each to its cap.
+create or replace view millrace.dead_letter_counts as
+with recursive cause as (
+  (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1)
+  union all
+  select n.pipeline_id, n.failed_stage_id, n.error_code
+  from cause c
+  cross join lateral (
+    select r.pipeline_id, r.failed_stage_id, r.error_code
+    from millrace.runs r
+    where r.status = 'failed'
+      and (r.pipeline_id, r.failed_stage_id, r.error_code)
+        > (c.pipeline_id, c.failed_stage_id, c.error_code)
+    order by r.pipeline_id, r.failed_stage_id, r.error_code
+    limit 1) n
+)
+select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.finished_at as oldest,
+  y.finished_at as newest
+from (select * from cause limit 1000) c
+join millrace.pipelines p on p.id = c.pipeline_id
+join millrace.stages s on s.id = c.failed_stage_id
+cross join lateral (
+  select count(*) as runs
+  from (
+    select
+    from millrace.runs r
+    where r.status = 'failed'
+      and r.pipeline_id = c.pipeline_id
+      and r.failed_stage_id = c.failed_stage_id
+      and r.error_code = c.error_code
+    limit 10000) l) n
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at
+  limit 1) o
+cross join lateral (
+  select r.finished_at
+  from millrace.runs r
+  where r.status = 'failed'
+    and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id
+    and r.error_code = c.error_code
+  order by r.finished_at desc
+  limit 1) y
+$view$);
+
+select pg_temp.put_view('millrace.run_faults', true, $view$
+-- What runs and attempts say of themselves and of each other
+--
+-- Each view has a row for each breach. Asked for the runs between two ids, it answers from the
+-- indexes by run.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
+select 'a running run owns a live attempt', r.id, null::bigint,
+  'run of entity ' || r.entity_id || ' has none'
+from millrace.runs r
+where r.status = 'running'
   and not exists (
     select
-    from millrace.attempts n
-    where n.run_id = a.run_id
-      and n.stage_id = a.stage_id
-      and n.number > a.number)
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.state in ('queued', 'started', 'waiting'))
+union all
+select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+  format('the run is %s', r.status)
+from millrace.runs r
+where (r.status = 'failed') <> (r.failed_stage_id is not null)
+  or (r.status = 'failed') <> (r.error_code is not null)
+  or (r.status = 'failed' and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = r.failed_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)))
+union all
+select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+from millrace.attempts a
+left join millrace.runs r on r.id = a.run_id
+where r.id is null
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+union all
+select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+  format('entity %s, and run %s of the other', n.entity_id, o.id)
+from millrace.pipelines p
+join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+join millrace.runs o
+  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$view$);
+
+select pg_temp.put_view('millrace.attempt_faults', true, $view$
+-- Finds attempts whose columns contradict their state.
+create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+left join millrace.claims c on c.token = a.token
+where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+  or (a.state = 'started'
+    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+  or (a.state = 'waiting'
+    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+  or (a.state not in ('queued', 'started') and a.queue_at is not null)
+  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+union all
+select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.late_at is not null
+  and a.state not in ('queued', 'started', 'waiting')
+union all
+select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+where a.state in ('queued', 'started')
+union all
+select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.superseded
+  and a.state in ('queued', 'started', 'waiting')
+union all
+select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+where (a.state = 'completed') <> (a.output is not null)
+$view$);
+
+select pg_temp.put_view('millrace.job_faults', true, $view$
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
+select
+  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+  or (a.overtaken_job_id is not null
+    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+  or (a.overtaken_job_id is not null and not exists (
+    select
+    from millrace.attempts e
+    where e.run_id = a.run_id
+      and e.stage_id = a.stage_id
+      and e.number < a.number
+      and e.state = 'failed'
+      and e.error ->> 'code' in ('deadline', 'lost_lease')
+      and coalesce(e.job_id = a.job_id, true)
+      and (a.superseded or not e.superseded)))
+$view$);
+
+select pg_temp.put_view('millrace.stage_faults', true, $view$
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+  format('%s attempts of stage %s', count(*), s.name)
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id
+where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+  and not a.superseded
+group by a.run_id, a.stage_id, s.name
+having count(*) > 1
+union all
+select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+where a.state in ('queued', 'started', 'waiting')
+  and exists (
+    select
+    from unnest(vs.needs) n
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = a.run_id
+        and d.stage_id = n))
+union all
+select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'completed'
+  and not exists (
+    select
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = vs.stage_id)
+union all
+select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = vs.stage_id
+      and not a.superseded)
+  and not exists (
+    select
+    from (
+      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+      union all
+      select n from unnest(vs.needs) n) n(id)
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n.id))
 $view$);
 
 select pg_temp.put_view('millrace.schedules', false, $view$
@@ -20546,46 +27730,49 @@ from (values
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command)
 $view$);
 
-select pg_temp.put_view('millrace.queue_depth', false, $view$
--- Watching it
---
--- Views and functions for Supabase Studio's table editor and SQL editor.
-
+select pg_temp.put_view('millrace.queue_depth', true, $view$
 create or replace view millrace.queue_depth as
-select p.name as pipeline, s.name as stage,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
-from millrace.stages s
+select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id and a.queue_at is not null
-group by p.name, s.id, s.name
 order by p.name, s.id
 $view$);
 
-select pg_temp.put_view('millrace.stage_health', false, $view$
+select pg_temp.put_view('millrace.stage_health', true, $view$
 create or replace view millrace.stage_health as
+with moment as materialized (
+  select millrace.now() as now, millrace.alive_since() as alive_since
+), worker as materialized (
+  select w.stage_id, count(*) as n
+  from millrace.workers w
+  where w.left_at is null
+    and w.heartbeat_at > (select m.alive_since from moment m)
+  group by w.stage_id
+), pulse as materialized (
+  select p.stage_id, sum(p.n) filter (where p.outcome = 'completed') as completed,
+    sum(p.n) filter (where p.outcome = 'retried') as retried
+  from (
+    select o.stage_id, o.outcome, o.n
+    from millrace.pulses o
+    limit 10000) p
+  group by p.stage_id
+)
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-  count(a.id) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-  count(a.id) filter (where a.state = 'started') as started,
-  count(a.id) filter (where a.state = 'waiting') as waiting,
-  count(a.id) filter (where a.state = 'completed' and not a.superseded) as completed,
-  count(distinct a.run_id) filter (
-    where a.state = 'failed' and r.status = 'failed' and not a.superseded) as failed,
-  count(a.id) filter (where a.retry_count > 0) as retries,
-  millrace.now() - min(coalesce(a.queue_at, a.started_at)) filter (
-    where a.state in ('queued', 'started', 'waiting')
-      and coalesce(a.queue_at, a.started_at) <= millrace.now()) as oldest_age,
-  millrace.live_workers(s.id)::bigint as live_workers,
-  s.sla,
-  case when s.sla is null then 0 else millrace.late_runs(s.id) end as late
-from millrace.stages s
+  c.ready, c.in_backoff, c.started, c.waiting,
+  (coalesce(t.completed, 0) + coalesce(u.completed, 0))::bigint as completed, c.failed,
+  (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
+  case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
+  coalesce(w.n, 0) as live_workers, s.sla,
+  case when s.sla is null then 0 else coalesce(l.late, 0) end as late
+from millrace.live_counts() c
+join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.attempts a on a.stage_id = s.id
-left join millrace.runs r on r.id = a.run_id
-group by p.name, p.enabled, s.id, s.name, s.enabled, s.sla
+cross join moment m
+left join worker w on w.stage_id = s.id
+left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
+left join pulse u on u.stage_id = s.id
+left join millrace.late_counts() l on l.stage_id = s.id
 order by p.name, s.id
 $view$);
 
@@ -20673,6 +27860,61 @@ group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
 order by t.run_id, s.id, t.execution
 $view$);
 
+select pg_temp.put_view('millrace.all_alerts', true, $view$
+-- Both kinds of alerts, under numbers of their own, as the operators' functions list them.
+create or replace view millrace.all_alerts as
+select l.id, l.kind, null as rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id,
+  l.message, null as playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by
+from millrace.alerts l
+union all
+select a.id, a.kind, a.rule, a.pipeline, a.stage, null, null, null, a.message, a.playbook,
+  a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by
+from millrace.rule_alerts a
+$view$);
+
+select pg_temp.put_view('millrace.deliveries', true, $view$
+create or replace view millrace.deliveries as
+select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
+  case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
+  jsonb_array_length(m.events) + m.more as events,
+  m.events #>> '{0,message}' as first_message, m.created_at, m.ended_at
+from millrace.alert_messages m
+join millrace.alert_channels c on c.id = m.channel_id
+order by m.id desc
+$view$);
+
+select pg_temp.put_view('millrace.limit_faults', true, $view$
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt''s concurrency group is known to its stage',
+  a.run_id, a.id, a.concurrency_group
+from millrace.attempts a
+where a.queue_at is not null
+  and a.state = 'queued'
+  and a.concurrency_group is not null
+  -- By a subselect, which leaves the attempts of a slice to be found by their runs.
+  and (select s.has_groups from millrace.stages s where s.id = a.stage_id)
+  and not exists (
+    select from millrace.concurrency_groups g
+    where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+union all
+select 'a parked concurrency group''s key has something in flight, or was freed',
+  null, null, g.concurrency_group
+from millrace.concurrency_groups g
+join millrace.stages s on s.id = g.stage_id and s.has_groups
+where g.due_at = 'infinity'
+  and not exists (
+    select from millrace.in_flight f
+    where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = g.stage_id
+      and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+$view$);
+
 select pg_temp.put_view('millrace.cut_over_report', false, $view$
 create or replace view millrace.cut_over_report as
 with run as materialized (
@@ -20718,6 +27960,193 @@ select pipeline, way, runs, running, completed, failed,
   round(cost_usd / nullif(runs, 0), 6) as cost_per_run
 from counted
 order by pipeline, place
+$view$);
+
+select pg_temp.put_view('millrace.ending_faults', true, $view$
+-- Finds runs that say of their ending what cannot be.
+create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
+select 'a run that ended under a name is completed', r.id, null::bigint,
+  format('%s, but it is %s', r.ended_as, r.status)
+from millrace.runs r
+where r.ended_as is not null
+  and r.status <> 'completed'
+union all
+select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and not a.superseded
+  and a.error ? 'ended'
+  and a.error ->> 'ended' is distinct from r.ended_as
+union all
+select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
+from millrace.runs r
+where r.given is not null
+  and exists (
+    select
+    from millrace.runs o
+    where o.pipeline_id = r.pipeline_id
+      and o.entity_id = r.entity_id
+      and o.id < r.id)
+$view$);
+
+select pg_temp.put_view('millrace.fan_out_faults', true, $view$
+-- What fan-outs, their attempts and their children say of each other
+
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
+-- takes the fan-out over.
+create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
+select
+  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+  a.run_id, a.id, coalesce('fan-out ' || f.id, 'none')
+from millrace.attempts a
+left join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+where a.state = 'waiting'
+  and a.service = 'children'
+  and f.total is null
+union all
+select
+  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
+  f.run_id, f.attempt_id, 'fan-out ' || f.id
+from millrace.fan_outs f
+where f.state = 'open'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.id = f.attempt_id
+      and a.state = 'waiting'
+      and a.service = 'children')
+  and not exists (
+    select
+    from millrace.attempts s
+    where s.run_id = f.run_id
+      and s.stage_id = f.stage_id
+      and s.state in ('queued', 'started')
+      and not s.superseded)
+$view$);
+
+select pg_temp.put_view('millrace.sum_faults', true, $view$
+-- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
+-- those who have many.
+create or replace view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
+select 'the sums of a fan-out and its tallies are what its children came to',
+  f.run_id, f.attempt_id,
+  format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
+    f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed),
+  f.spawned
+from millrace.fan_outs f
+cross join lateral (
+  select count(*) filter (where r.status = 'completed') as completed,
+    count(*) filter (where r.status = 'failed') as failed
+  from millrace.runs r
+  where r.fan_out_id = f.id) c
+cross join lateral (
+  select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
+    coalesce(bool_or(t.recount), false) as recount
+  from millrace.child_tallies t
+  where t.fan_out_id = f.id) t
+where f.state = 'open'
+  and not t.recount
+  and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed)
+$view$);
+
+select pg_temp.put_view('millrace.told_figures', true, $view$
+-- What must hold of figures
+
+-- What the figures tell so far, with the pulses that are still to be added up.
+create or replace view millrace.told_figures as
+select t.pipeline_id, t.stage_id, o.outcome, o.n
+from millrace.totals t
+cross join lateral (
+  values ('completed', t.completed), ('ended', t.ended), ('failed', t.failed),
+    ('retried', t.retried), ('skipped', t.skipped), ('cancelled', t.cancelled),
+    ('copied', t.copied), ('removed', t.removed)) o(outcome, n)
+union all
+select p.pipeline_id, p.stage_id, p.outcome, p.n
+from millrace.pulses p
+$view$);
+
+select pg_temp.put_view('millrace.figure_faults', true, $view$
+-- Finds stages whose figures are no recount of their attempts.
+create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
+with figure as (
+  select t.stage_id,
+    sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+    sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
+    sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
+    sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
+    sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
+  from millrace.told_figures t
+  where t.stage_id <> 0
+  group by t.stage_id
+), recount as (
+  select a.stage_id, count(*) as finished,
+    count(*) filter (where a.state = 'completed') as completed,
+    count(*) filter (where a.state = 'failed') as failed,
+    count(*) filter (where a.state = 'skipped') as skipped,
+    count(*) filter (where a.state = 'cancelled') as cancelled
+  from millrace.attempts a
+  where a.state in ('completed', 'failed', 'skipped', 'cancelled')
+  group by a.stage_id
+)
+select 'every attempt that is over is counted once', null::bigint, null::bigint,
+  format('stage %s: %s, and the figures say %s', coalesce(f.stage_id, r.stage_id),
+    coalesce(r.finished, 0), coalesce(f.finished, 0))
+from figure f
+full join recount r on r.stage_id = f.stage_id
+where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
+  or r.completed > coalesce(f.completed, 0)
+  or r.failed > coalesce(f.failed, 0)
+  or r.skipped > coalesce(f.skipped, 0)
+  or r.cancelled > coalesce(f.cancelled, 0)
+$view$);
+
+select pg_temp.put_view('millrace.hour_faults', true, $view$
+-- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
+-- again has several ends, so there may be more ends than runs; the oldest hour may have lost
+-- minutes to the sweep.
+create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
+select 'every run that is over is counted', null::bigint, null::bigint,
+  format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
+from (
+  select o.pipeline_id, case when o.ended_as is not null then 'ended' else o.status::text end
+    as outcome, count(*) as n
+  from millrace.runs o
+  where o.status <> 'running'
+  group by 1, 2) r
+where r.n > (
+  select coalesce(sum(t.n), 0)
+  from millrace.told_figures t
+  where t.pipeline_id = r.pipeline_id
+    and t.stage_id = 0
+    and t.outcome = r.outcome)
+union all
+select 'an hour is the sum of its minutes', null, null,
+  format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+from (
+  select k.pipeline_id, k.stage_id, min(k.minute) as minute
+  from millrace.minutes k
+  group by k.pipeline_id, k.stage_id) o
+join millrace.hours h
+  on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
+cross join lateral (
+  select coalesce(sum(m.completed + m.ended), 0) as completed,
+    coalesce(sum(m.failed + m.retried), 0) as failed,
+    coalesce(sum(m.skipped + m.cancelled), 0) as passed_over,
+    coalesce(sum(m.cost_usd), 0) as cost_usd
+  from millrace.minutes m
+  where m.pipeline_id = h.pipeline_id
+    and m.stage_id = h.stage_id
+    and m.minute >= h.hour
+    and m.minute < h.hour + interval '1 hour') s
+where h.hour > (
+    select millrace.now() - make_interval(hours => s.value::int)
+    from millrace.settings s
+    where s.name = 'minutes_hours')
+  and (h.completed + h.ended <> s.completed
+    or h.failed + h.retried <> s.failed
+    or h.skipped + h.cancelled <> s.passed_over
+    or h.cost_usd <> s.cost_usd)
 $view$);
 
 select pg_temp.put_view('millrace.operations', false, $view$
@@ -20785,6 +28214,71 @@ join millrace.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind
 $view$);
 
+select pg_temp.put_view('millrace.retained_tables', true, $view$
+-- What is pruned: the runs of each pipeline (table_name is empty) and the tables that it declares.
+create or replace view millrace.retained_tables as
+select p.id as pipeline_id, '' as table_name, null as column_name,
+  millrace.retention_days(p) as days
+from millrace.pipelines p
+union all
+select p.id, t.name, (array_agg(t."column" order by t.days))[1], min(t.days)
+from millrace.pipelines p
+cross join lateral jsonb_to_recordset(p.retention -> 'tables')
+  t(name text, "column" text, days int)
+group by p.id, t.name
+$view$);
+
+select pg_temp.put_view('millrace.retention', true, $view$
+create or replace view millrace.retention as
+select p.name as pipeline, nullif(t.table_name, '') as table_name, t.days, d.due,
+  d.oldest as oldest_due, g.removed, g.began_at, g.ended_at
+from millrace.retained_tables t
+join millrace.pipelines p on p.id = t.pipeline_id
+left join millrace.prune_progress g
+  on g.pipeline_id = t.pipeline_id and g.table_name = t.table_name
+cross join lateral millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days,
+  case when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end) d
+order by p.name, t.table_name
+$view$);
+
+select pg_temp.put_view('millrace.run_slas', true, $view$
+create or replace view millrace.run_slas as
+select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
+  b.median_bound, b.p95_bound,
+  coalesce(o.median_over, 0) <= 0.5 * c.runs and coalesce(o.p95_over, 0) <= 0.05 * c.runs as ok,
+  a.counted_at
+from millrace.pipelines p
+join millrace.run_ages a on a.pipeline_id = p.id
+cross join lateral (
+  select (p.sla ->> 'median_seconds')::float8 as median_bound,
+    (p.sla ->> 'p95_seconds')::float8 as p95_bound) b
+cross join lateral (
+  select array[coalesce(sum(m.r0), 0), coalesce(sum(m.r1), 0), coalesce(sum(m.r2), 0),
+    coalesce(sum(m.r3), 0), coalesce(sum(m.r4), 0), coalesce(sum(m.r5), 0),
+    coalesce(sum(m.r6), 0), coalesce(sum(m.r7), 0), coalesce(sum(m.r8), 0),
+    coalesce(sum(m.r9), 0), coalesce(sum(m.r10), 0), coalesce(sum(m.r11), 0),
+    coalesce(sum(m.r12), 0), coalesce(sum(m.r13), 0), coalesce(sum(m.r14), 0),
+    coalesce(sum(m.r15), 0)] as ended
+  from millrace.figure_rows(
+    p.id, 0, millrace.now() - interval '1 hour', millrace.now() + interval '1 minute', true) m
+) f
+cross join lateral (
+  select array_agg(e + g order by place) as counts, sum(e + g)::bigint as runs,
+    sum(g)::bigint as overdue
+  from unnest(f.ended, a.ages[:16]) with ordinality u(e, g, place)
+) c
+cross join lateral (
+  select millrace.count_over(f.ended, b.median_bound * 1000) + a.ages[17] as median_over,
+    millrace.count_over(f.ended, b.p95_bound * 1000) + a.ages[18] as p95_over
+) o
+cross join lateral (
+  select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,
+    millrace.bucket_quantile(c.counts, 0.95) / 1000 as p95_seconds
+) q
+where p.sla is not null
+order by p.name
+$view$);
+
 select pg_temp.put_view('millrace.status_moves', true, $view$
 create or replace view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
@@ -20812,6 +28306,33 @@ cross join lateral (
 order by p.name, s.position
 $view$);
 
+create or replace trigger alert_rules_are_checked
+before insert or update on millrace.alert_rules
+for each row execute function millrace.check_rule();
+
+create or replace trigger journal_is_kept
+before update or truncate on millrace.journal
+for each statement execute function millrace.keep_journal();
+
+create or replace trigger journal_is_not_deleted
+after delete on millrace.journal
+referencing old table as gone
+for each statement execute function millrace.keep_journal();
+
+create or replace trigger pipelines_switched
+before update of enabled on millrace.pipelines
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create or replace trigger stages_switched
+before update of enabled on millrace.stages
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create or replace trigger operators_are_noted
+before insert or update or delete on millrace.operators
+for each row execute function millrace.note_operator();
+
 comment on function millrace.stage_columns_ddl(text, text) is
   'The statement that adds a stage''s seven columns to a table.';
 
@@ -20825,7 +28346,11 @@ comment on function millrace.cancel(bigint) is
 
 comment on function millrace.check_invariants() is
   'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
-  'hence one snapshot; safe in production.';
+  'hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.';
+
+comment on function millrace.check_slice(bigint, int) is
+  'What check_invariants() proves, for the next so many runs after the one with this id: it takes '
+  'as long in a large database as in a small one. The sweep goes on from slice to slice.';
 
 comment on function millrace.add_columns(regclass, text[]) is
   'Adds to a table the seven columns that the projection keeps for each of these stages.';
@@ -20834,8 +28359,10 @@ comment on function millrace.define(jsonb) is
   'Defines a pipeline or changes it, and returns the number of its current version. Calling it '
   'again with the same definition changes nothing.';
 
-comment on function millrace.doctor() is
-  'Checks the engine''s configuration and health, one line each with the remedy.';
+comment on function millrace.doctor(boolean) is
+  'Checks the engine''s configuration and health, one line each with the remedy. It answers as '
+  'fast in a large database as in a small one; with p_deep it also checks the invariants of all '
+  'runs, which the sweep otherwise does in slices.';
 
 comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
@@ -20894,14 +28421,21 @@ grant execute on function public.millrace_note_faults(jsonb) to service_role;
 comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
+comment on view millrace.metadata_faults is
+  'Metadata that a run lacks or that nobody will delete, for check_invariants().';
+
 comment on function millrace.prune() is
-  'Deletes finished runs older than retention_days, for about two seconds a call, old log lines '
-  'and alerts, and the engine''s own rows of cron.job_run_details. When there is more, pg_cron '
-  'goes on until it is done.';
+  'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
+  'pipelines declare, old log lines and alerts, and the engine''s own rows of '
+  'cron.job_run_details. A call takes two seconds at most, or half a second while workers are at '
+  'work; pg_cron goes on until it is done. What is still due: millrace.retention.';
 
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
   'newest first.';
+
+comment on view millrace.failed_runs is
+  'Failed runs by their numbers: dead_letters without names, and without a look at attempts.';
 
 comment on view millrace.dead_letters is
   'What is exhausted or failed for good. Where can_retry is true, try again with '
@@ -20911,9 +28445,14 @@ comment on column millrace.dead_letters.can_retry is
   'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
   'parent has given it up, which goes on with its parent.';
 
+comment on view millrace.dead_letter_counts is
+  'How many runs have failed at which stage by which error, and when the oldest and the newest '
+  'did. It counts to 10,000 each, and shows 1,000 causes at most.';
+
 comment on function millrace.replay(text, jsonb, boolean) is
   'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
-  'error_code, failed_since, failed_before, limit}. Counts only, unless p_dry_run is false.';
+  'error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is '
+  'false.';
 
 comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
@@ -20951,6 +28490,18 @@ comment on function public.millrace_leave(uuid, boolean) is
 revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
 
 grant execute on function public.millrace_leave(uuid, boolean) to service_role;
+
+comment on view millrace.run_faults is
+  'Runs that nobody will end or that contradict their state, for check_invariants().';
+
+comment on view millrace.attempt_faults is
+  'Attempts whose columns contradict their state, for check_invariants().';
+
+comment on view millrace.job_faults is
+  'Attempts that say of their jobs what cannot be, for check_invariants().';
+
+comment on view millrace.stage_faults is
+  'Stages that were done twice, or begun too early or not at all, for check_invariants().';
 
 comment on view millrace.schedules is
   'The jobs that pg_cron must have at any time; those that come and go are not among them.';
@@ -20992,18 +28543,23 @@ revoke all on function public.millrace_wake(jsonb) from public, anon, authentica
 grant execute on function public.millrace_wake(jsonb) to service_role;
 
 comment on view millrace.queue_depth is
-  'How much is queued at each stage, from the queue''s own index.';
+  'How much is queued at each stage, from the queue''s own index. ready and in_backoff are exact '
+  'up to 1000, which stands for that many or more.';
 
 comment on view millrace.stage_health is
-  'One row a stage: what is ready, in work, waiting and failed, the oldest open attempt''s age, '
-  'live workers, retries, and how many runs are late: longer at the stage than its bound, sla.';
+  'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
+  'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
+  'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
+  'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
+  'due. late: how many runs are longer at the stage than its bound, sla.';
 
 comment on view millrace.job_outcomes is
   'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
   'how many of them completed, and how many passed their deadline.';
 
 comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost.';
+  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
+  'foresaw also where it was thrown.';
 
 comment on function millrace.begin(text, text, int) is
   'Begins up to so many rows that wait at the value by which a layer is entered, since they were '
@@ -21043,6 +28599,47 @@ revoke all on function public.millrace_turns(uuid, bigint, uuid)
 
 grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
 
+comment on function millrace.silence(interval, text, text, text, text) is
+  'Tells nobody of the alerts of a pipeline, a stage, a kind or all for so long, and keeps why. '
+  'What is still open then is told. Returns the number of the silence.';
+
+comment on function millrace.unsilence(bigint) is
+  'Ends a silence; what is still open is told within a minute.';
+
+comment on view millrace.all_alerts is
+  'What somebody should look at: stages of runs that are late (sla), and what rules have raised. '
+  'Open ones: where resolved_at is null.';
+
+comment on function millrace.acknowledge(bigint) is
+  'Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.';
+
+comment on function millrace.test_channel(text) is
+  'Sends a test by a channel at once, and returns the number of the message: see '
+  'millrace.deliveries for what came of it.';
+
+comment on function millrace.resend(text) is
+  'Sends again what a channel could not deliver, from a minute after its last try on, and returns '
+  'how many messages that are.';
+
+comment on function public.millrace_take_messages(int) is
+  'Hands messages about alerts to the function that sends them.';
+
+revoke all on function public.millrace_take_messages(int) from public, anon, authenticated;
+
+grant execute on function public.millrace_take_messages(int) to service_role;
+
+comment on function public.millrace_note_deliveries(jsonb) is
+  'Notes which messages about alerts were delivered, and why others were not. more: others are '
+  'due.';
+
+revoke all on function public.millrace_note_deliveries(jsonb) from public, anon, authenticated;
+
+grant execute on function public.millrace_note_deliveries(jsonb) to service_role;
+
+comment on view millrace.deliveries is
+  'Messages about alerts, the newest first: by which channel, how often they were tried, and what '
+  'came of it.';
+
 comment on function public.millrace_decide(bigint, jsonb) is
   'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes '
   'on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy '
@@ -21052,6 +28649,9 @@ revoke all on function public.millrace_decide(bigint, jsonb)
   from public, anon, authenticated, service_role;
 
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
+
+comment on view millrace.limit_faults is
+  'Queued attempts out of reach, and groups left parked, for check_invariants().';
 
 comment on function public.millrace_collect_children(bigint[]) is
   'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
@@ -21092,6 +28692,126 @@ comment on function millrace.set_cut_over(text, text, numeric, text[]) is
 comment on function millrace.cut_over_way(text, text) is
   'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
+comment on function public.millrace_act(jsonb) is
+  'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
+  '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
+  'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
+  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+
+revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_act(jsonb) to authenticated, service_role;
+
+comment on function public.millrace_overview(jsonb) is
+  'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
+  'paused and throttled, open alerts, and bulks that run. For operators.';
+
+comment on function public.millrace_pipeline(jsonb) is
+  'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
+  'is queued and in work at each. For operators.';
+
+comment on function public.millrace_series(jsonb) is
+  'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
+  'step_seconds}. For operators.';
+
+comment on function public.millrace_dead_letters(jsonb) is
+  'Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest. '
+  'Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For '
+  'operators.';
+
+comment on function public.millrace_alerts(jsonb) is
+  'Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": '
+  'next} on. For operators.';
+
+comment on function public.millrace_journal(jsonb) is
+  'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
+  'from {"cursor": next} on. For operators.';
+
+comment on function public.millrace_search(jsonb) is
+  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the '
+  'label that entity.label names, as far as an index leads to it. For operators.';
+
+revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  to authenticated, service_role;
+
+comment on function public.millrace_runs(jsonb) is
+  'Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status, '
+  'error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at '
+  'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
+
+comment on function public.millrace_run(jsonb) is
+  'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
+  'own attempts cost and what people did to it. For operators.';
+
+comment on function public.millrace_attempt(jsonb) is
+  'One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see '
+  'payloads: {value}, or {cut, bytes} where it has more than 100 kB.';
+
+revoke all on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  to authenticated, service_role;
+
+comment on view millrace.ending_faults is
+  'Runs that say of their ending what cannot be, for check_invariants().';
+
+comment on view millrace.fan_out_faults is
+  'Fan-outs that nobody will finish, for check_invariants().';
+
+comment on view millrace.sum_faults is
+  'Sums of fan-outs that are not what the children came to, for check_invariants().';
+
+comment on view millrace.told_figures is
+  'What the totals tell, with the pulses that are still to be added up.';
+
+comment on view millrace.figure_faults is
+  'Part of millrace.check_invariants(): figures that are no recount of the attempts.';
+
+comment on view millrace.hour_faults is
+  'Part of millrace.check_invariants(): runs that no figure counts, and hours that differ from '
+  'their minutes.';
+
+comment on function millrace.figures(text, text, timestamptz, timestamptz) is
+  'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
+  'many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds, '
+  'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
+  'one sweep late; by the hour where the minutes are no longer kept.';
+
+comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
+  'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
+  'too. A step of whole hours or days begins on the hour or at midnight UTC.';
+
+comment on function millrace.hurry(bigint, text) is
+  'Makes a retry that waits in backoff due at once, and returns how many attempts those were.';
+
+comment on function millrace.run_of(text, text) is
+  'The newest run of a row, for every verb that takes a run: '
+  'select millrace.cancel(millrace.run_of(''leads'', ''7'')).';
+
+comment on function public.millrace_metrics() is
+  'What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.';
+
+revoke all on function public.millrace_metrics() from public, anon, authenticated;
+
+grant execute on function public.millrace_metrics() to service_role;
+
+comment on function public.millrace_health() is
+  'Whether doctor() finds all well, and what it does not.';
+
+revoke all on function public.millrace_health() from public, anon, authenticated;
+
+grant execute on function public.millrace_health() to service_role;
+
 comment on view millrace.operations is
   'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
   'how often has it failed. Ask for one run: where run_id = …';
@@ -21109,6 +28829,25 @@ comment on function millrace.reset_children(bigint, text) is
   'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
+
+comment on view millrace.retained_tables is
+  'What prune() goes through, by numbers; read it through millrace.retention.';
+
+comment on view millrace.retention is
+  'What is kept for how many days: the runs of each pipeline (table_name is null) and the tables '
+  'that it declares. due: how much is older and still to be looked at, counted to 10,000; removed: '
+  'what the present round of prune() has deleted, or the last one, if ended_at is not null.';
+
+comment on function millrace.search(text, text, int) is
+  'Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the '
+  'label that entity.label names: by the whole of it, how it begins, or what it contains, as the '
+  'index of yours allows.';
+
+comment on view millrace.run_slas is
+  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
+  'end, of those that came to their end in the last hour and those under way that are overdue '
+  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
+  'one sweep late; with over 5000 live runs, as of counted_at.';
 
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
@@ -21133,6 +28872,10 @@ comment on function millrace.skip(bigint, text) is
   'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
   'by a threshold. Its result is null to those that need it.';
 
+comment on function millrace.start(text, text[], text, int, boolean) is
+  'Starts runs of many entities in one transaction and returns {started, under_way}: as '
+  'millrace.start() of one. What is under way is left as it is, unless p_restart.';
+
 comment on view millrace.status_moves is
   'Which value of a status column may follow which: by the engine as work goes on, by a person who '
   'writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the '
@@ -21155,6 +28898,13 @@ comment on function millrace.unpause(text, text) is
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
 
+comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
+  'Sets the rate or the places in flight of a stage, over its definition, until a time and for a '
+  'reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.';
+
+comment on function millrace.unthrottle(text, text) is
+  'Takes the throttle of a stage away; the limits of its definition hold again.';
+
 -- Drops what attach() of the level before has written, but for the functions of triggers, and has
 -- attach() of this level write it.
 do $attach$
@@ -21168,8 +28918,8 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and f.prorettype <> 'trigger'::regtype
       and (f.proname = any (array[
-      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'metadata_of_entities',
-      'project_entities', 'quota_keys', 'keys_of_entities'
+      'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities'
     ]::text[])
         or exists (
           select
@@ -21208,7 +28958,7 @@ begin
       'millrace.fill_batch(millrace.stages, uuid, millrace.claimed[], text[], int8)',
       'millrace.held_batch(millrace.stages, uuid, int8[], int8)',
       'millrace.needs_of(int8, int4, int4, int8)', 'millrace.size_of_needs(int8, int4, int4)',
-      'millrace.hold_runs(int8[])', 'millrace.cancel(int8)',
+      'millrace.hold_runs(int8[])', 'millrace.cancel_one(int8)', 'millrace.cancel(int8)',
       'millrace.check_dropped_stages(int4, jsonb)',
       'millrace.check_counted_stages(int4, jsonb)',
       'millrace.check_moved(text, regclass, text)',
@@ -21228,10 +28978,12 @@ begin
       'millrace.size_fault(millrace.work, millrace.stages)',
       'millrace.verdict_of(millrace.work[], millrace.work, millrace.attempts, text, bool, bool, bool, bool, bool)',
       'millrace.lock_uniform_batch(millrace.work[])', 'millrace.verdicts_of(millrace.work[])',
-      'millrace.record_items(millrace.work[])', 'millrace.run_faults()',
-      'millrace.attempt_faults()', 'millrace.job_faults()', 'millrace.stage_faults()',
-      'millrace.check_invariants()', 'millrace.alive_since()', 'millrace.live_workers(int4)',
-      'millrace.has_ready_work(int4)', 'millrace.may_scale_out(millrace.stages)',
+      'millrace.record_items(millrace.work[])', 'millrace.check_invariants()',
+      'millrace.slice_end(int8, int4)', 'millrace.check_between(int8, int8)',
+      'millrace.check_slice(int8, int4)', 'millrace.go_on_checking(int4)',
+      'millrace.invariant_findings(bool)', 'millrace.alive_since()',
+      'millrace.live_workers(int4)', 'millrace.has_ready_work(int4)',
+      'millrace.may_scale_out(millrace.stages)',
       'millrace.claim(millrace.stages, uuid, uuid, int4)',
       'millrace.drop_claims(uuid, uuid, int4)',
       'millrace.project_started(millrace.stages, text[])', 'millrace.held_items(uuid, int8[])',
@@ -21251,16 +29003,16 @@ begin
       'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.doctor()', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
-      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
-      'millrace.successor_of(millrace.attempts)',
+      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
+      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
+      'millrace.last_answers(int4)', 'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
       'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
       'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
       'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
-      'millrace.end_runs(int8[], millrace.run_status)',
+      'millrace.end_runs(int8[], millrace.run_status, int4)',
       'millrace.on_status_written(int4, text, text, text[], text[])',
       'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',
       'millrace.write_entities(int4, text, text, millrace.change[], text[], text[])',
@@ -21272,7 +29024,7 @@ begin
       'millrace.report_caught(text, text, text, text, jsonb)',
       'millrace.copy_metadata(int4, text[])', 'millrace.refuse_metadata(text[])',
       'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
-      'millrace.metadata_faults()', 'millrace.copy_earlier_results(int8[], int4[])',
+      'millrace.copy_earlier_results(int8[], int4[])',
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, int4)',
       'millrace.refuse_missing_needs(int8[], int4)',
@@ -21288,18 +29040,23 @@ begin
       'millrace.apply_outcomes_guarded(millrace.work[], int4, timestamptz)',
       'millrace.storable_item(json)', 'millrace.items_of(json)',
       'millrace.item_fault(jsonb, text, int8)', 'millrace.parse_items(json, text)',
-      'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.prune_runs(int8[])',
-      'millrace.prune()', 'millrace.project_queued(int4, int4, int4[], text[])',
+      'millrace.retention_days(millrace.pipelines)', 'millrace.lock_prunable(int8[])',
+      'millrace.prune_runs(int8[])',
+      'millrace.prune_pipeline(millrace.pipelines, timestamptz)', 'millrace.begin_pruning()',
+      'millrace.schedule_pruning(bool)', 'millrace.prune()',
+      'millrace.project_queued(int4, int4, int4[], text[])',
       'millrace.supersede(int8[], int4[])', 'millrace.start_over(int8[], int4, bool)',
       'millrace.show_new_runs(int4, int4, int8[], text[])',
       'millrace.queue_here(int4, int4, text[], text[], bool, int4)',
       'millrace.queue_stage(int4, int4, text[], text[], bool, int4)', 'millrace.contracts()',
-      'millrace.engine()', 'millrace.refuse_contract()',
-      'millrace.check_condition(text, jsonb)', 'millrace.replay(text, jsonb, bool)',
-      'millrace.is_latest_run(int8)', 'millrace.is_last_word(millrace.attempts)',
-      'millrace.name_parents(int4, int8[])', 'millrace.retry_stage(int4, text, int8[])',
-      'millrace.retry_runs(int8[])', 'millrace.refuse_orphan(millrace.runs)',
-      'millrace.retry(int8, text)', 'millrace.row_faults()',
+      'millrace.engine()', 'millrace.refuse_contract()', 'millrace.capped(int8, int4)',
+      'millrace.check_condition(text, jsonb)', 'millrace.runs_to_replay(text, jsonb, int4)',
+      'millrace.replay(text, jsonb, bool)', 'millrace.is_latest_run(int8)',
+      'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
+      'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
+      'millrace.refuse_orphan(millrace.runs)', 'millrace.retry_one(int8, text)',
+      'millrace.retry(int8, text)', 'millrace.status_columns_of(millrace.pipelines)',
+      'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
@@ -21312,14 +29069,16 @@ begin
       'millrace.start(text, text, text, int4, bool)', 'millrace.fail_overdue(int8[])',
       'millrace.sweep_deadlines(int4, int4)', 'millrace.fail_lost(int8[])',
       'millrace.sweep_leases(int4, int4)', 'millrace.sweep_pipeline(int4)',
-      'millrace.sweep_features()', 'millrace.forget_leftovers()', 'millrace.sweep()',
-      'public.millrace_sweep()', 'millrace.project(int4, millrace.change[])',
-      'millrace.wait(int4, millrace.work[])', 'millrace.release(int4, millrace.work[])',
-      'millrace.fail_tired(int4, millrace.work[])', 'millrace.cancel_attempts(int8[], int4[])',
+      'millrace.sweep_features()', 'millrace.sweep_checks()', 'millrace.forget_leftovers()',
+      'millrace.sweep()', 'public.millrace_sweep()',
+      'millrace.project(int4, millrace.change[])', 'millrace.wait(int4, millrace.work[])',
+      'millrace.release(int4, millrace.work[])', 'millrace.fail_tired(int4, millrace.work[])',
+      'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
-      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.timeline(int8)',
-      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
+      'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
+      'millrace.live_counts()', 'millrace.timeline(int8)', 'millrace.stage_named(text, text)',
+      'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
       'millrace.claim_allowed(millrace.call, int4, bool)',
@@ -21329,7 +29088,10 @@ begin
       'millrace.clear_the_way(millrace.fan_outs, text[])',
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
-      'millrace.add_children(millrace.fan_outs, text[], text[])',
+      'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
+      'millrace.figure_columns()', 'millrace.add_codes(jsonb[])', 'millrace.delta_sql()',
+      'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
+      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
       'millrace.lock_waiting(millrace.pipelines, text, int4)',
       'millrace.begin(text, text, int4)', 'millrace.old_means(int4, text, text)',
       'millrace.old_value_of(int4, text)', 'millrace.value_meant(int4, text, text)',
@@ -21352,18 +29114,46 @@ begin
       'public.millrace_checkpoint(uuid, int8, uuid, jsonb)',
       'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
       'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
-      'millrace.follow_bounds()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
-      'millrace.late_runs(int4)', 'millrace.raise_alerts(int4)',
+      'millrace.follow_bounds()', 'millrace.silence(interval, text, text, text, text)',
+      'millrace.unsilence(int8)', 'millrace.mark_acknowledged(int8, text)',
+      'millrace.acknowledge(int8)', 'millrace.channel_named(text)',
+      'millrace.test_channel(text)', 'millrace.resend(text)', 'millrace.alert_findings()',
+      'millrace.prune_rule_alerts(timestamptz)', 'millrace.delivery_time()',
+      'millrace.delivery_pause(int4)', 'millrace.events_to_tell(timestamptz)',
+      'millrace.event_of(millrace.rule_alerts, text, timestamptz)',
+      'millrace.add_events(int4, jsonb, timestamptz)', 'millrace.write_messages(timestamptz)',
+      'millrace.mend_clock()', 'millrace.due_messages()', 'millrace.wake_alerts_send()',
+      'millrace.bury_message(millrace.alert_messages, int4, text)',
+      'public.millrace_take_messages(int4)', 'millrace.taken_messages(int8[])',
+      'millrace.note_delivery(jsonb)', 'public.millrace_note_deliveries(jsonb)',
+      'millrace.rule_fault(millrace.alert_rules)', 'millrace.check_rule()',
+      'millrace.rule_of(text, text, jsonb)', 'millrace.check_alerts(jsonb)',
+      'millrace.save_alerts(jsonb)', 'millrace.rule_targets(millrace.alert_rules)',
+      'millrace.note_values(millrace.alert_rules, timestamptz)',
+      'millrace.judge_rule(millrace.alert_rules, timestamptz)',
+      'millrace.resolve_unwatched(timestamptz)', 'millrace.judge_rules()',
+      'millrace.sweep_rules()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
+      'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
       'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
       'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool)',
-      'millrace.runs_to_skip(int4, int8[], bool)', 'millrace.why_unmet()',
-      'millrace.begin_open(int8[])', 'millrace.advance_others(int4, int8[])',
-      'millrace.begin_followers(int4, int8[])', 'millrace.skip_stage(int4, int8[], jsonb)',
-      'millrace.add_skipped(int4, int8[], jsonb)',
+      'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
+      'millrace.why_unmet()', 'millrace.begin_open(int8[])',
+      'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
+      'millrace.skip_stage(int4, int8[], jsonb)', 'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
+      'millrace.hold_free_runs(int4, int8[])', 'millrace.do_to_held(millrace.bulks, int8[])',
+      'millrace.do_to_each(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
+      'millrace.save_slice(millrace.bulks, int8, int8[], int4[])', 'millrace.work_slice(int8)',
+      'millrace.work_bulks()', 'millrace.schedule_bulks()', 'millrace.sweep_operators()',
+      'millrace.shown_bulk(millrace.bulks)', 'millrace.check_bulk(jsonb, jsonb)',
+      'millrace.estimate_cost(int4, jsonb, int8[])', 'millrace.preview_of(int4, jsonb, jsonb)',
+      'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
+      'millrace.bulk_seen(millrace.caller, int8)',
+      'millrace.refuse_bulk(millrace.bulks, text)',
+      'millrace.act_in_bulk(millrace.caller, jsonb)',
       'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
       'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
       'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
@@ -21385,14 +29175,14 @@ begin
       'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
       'millrace.take_by_turns(millrace.stages, uuid, int4, uuid, timestamptz, int8)',
       'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
-      'millrace.limit_faults()', 'millrace.consume_child_tallies(int8)',
-      'millrace.recount_children(int8)', 'millrace.hold_fan_out(int8)',
-      'millrace.collect_children(int8)', 'public.millrace_collect_children(int8[])',
-      'millrace.parents_to_collect(int8[])', 'millrace.is_done(int8, int4)',
-      'millrace.running_of(int8[])', 'millrace.thresholds_hold(int8, jsonb)',
-      'millrace.open_runs(int4, int8[])', 'millrace.runs_to_begin(int4, int8[])',
-      'millrace.unmet_runs(int4, int8[])', 'millrace.attempt_costs(int8[])',
-      'millrace.keep_costs(int8[])', 'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
+      'millrace.consume_child_tallies(int8)', 'millrace.recount_children(int8)',
+      'millrace.hold_fan_out(int8)', 'millrace.collect_children(int8)',
+      'public.millrace_collect_children(int8[])', 'millrace.parents_to_collect(int8[])',
+      'millrace.is_done(int8, int4)', 'millrace.running_of(int8[])',
+      'millrace.thresholds_hold(int8, jsonb)', 'millrace.open_runs(int4, int8[])',
+      'millrace.runs_to_begin(int4, int8[])', 'millrace.unmet_runs(int4, int8[])',
+      'millrace.attempt_costs(int8[])', 'millrace.keep_costs(int8[])',
+      'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
       'millrace_evidence.entity_costs(text, text[])', 'millrace.use_new_pipeline()',
       'millrace.share_of(text)', 'millrace.new_way_ids(millrace.pipelines, text[])',
       'millrace.replacing_pipeline(text)',
@@ -21405,11 +29195,36 @@ begin
       'millrace.clear_entities(int4, text[])', 'millrace.open_decisions(int4, int8[])',
       'millrace.why_undecided(millrace.attempt_state, jsonb)', 'millrace.close_held(int8[])',
       'millrace.close_decisions(int4)', 'millrace.forget_decisions(int8[])',
-      'millrace.prune_decisions()', 'millrace.check_replaces(jsonb)',
-      'millrace.check_untied(millrace.pipelines, text)',
+      'millrace.prune_decisions()', 'millrace.decision_faults(int8, int8)',
+      'millrace.check_replaces(jsonb)', 'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
-      'millrace.check_due(jsonb)', 'millrace.missing_due_index(millrace.pipelines)',
-      'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text)',
+      'millrace.act_fields()', 'millrace.need_fields(jsonb, text[])',
+      'millrace.asked_end(jsonb)', 'millrace.answered_before(millrace.caller, jsonb)',
+      'millrace.act_on_run(millrace.caller, jsonb)', 'millrace.do_to_run(int8, jsonb)',
+      'millrace.act_on_stage(millrace.caller, jsonb, int8)',
+      'millrace.act_on_operator(millrace.caller, jsonb, int8)',
+      'millrace.do_act(millrace.caller, jsonb, int8)', 'public.millrace_act(jsonb)',
+      'millrace.is_silenced(text, text, text)',
+      'millrace.acknowledge_alert(millrace.caller, jsonb)',
+      'millrace.act_on_alert(millrace.caller, jsonb, int8)', 'millrace.filter_fields()',
+      'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
+      'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',
+      'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
+      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.find_ended(jsonb, text, int4)',
+      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(bool, int8)',
+      'millrace.shown_stages(text[])', 'public.millrace_overview(jsonb)',
+      'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
+      'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
+      'millrace.line_condition(millrace.caller, jsonb)', 'public.millrace_alerts(jsonb)',
+      'public.millrace_journal(jsonb)', 'millrace.search_runs(millrace.caller, text, text[])',
+      'public.millrace_search(jsonb)', 'millrace.cut_text(text, int4)',
+      'millrace.shown_payload(jsonb)', 'millrace.shown_error(jsonb, bool)',
+      'millrace.standing_of(int8)', 'millrace.shown_runs(int8[])',
+      'public.millrace_runs(jsonb)', 'millrace.shown_children(int8)',
+      'millrace.shown_attempts(int8, bool)', 'public.millrace_run(jsonb)',
+      'public.millrace_attempt(jsonb)', 'millrace.check_due(jsonb)',
+      'millrace.missing_due_index(millrace.pipelines)', 'millrace.save_due(int4, jsonb)',
+      'millrace.is_rested(int4[], text, timestamptz)',
       'millrace.due_rows(millrace.pipelines, timestamptz, text, int4)',
       'millrace.lock_due(millrace.pipelines, text[])',
       'millrace.start_held(millrace.pipelines, int4, text[], timestamptz)',
@@ -21421,16 +29236,24 @@ begin
       'millrace.complete_and_end(int4, millrace.work[], int8[], text[])',
       'millrace.skip_the_rest(int8[])', 'millrace.tally_done(int4[], int8[])',
       'millrace.show_skipped_rest(int4, int8[])', 'millrace.take_ending_back(millrace.runs)',
-      'millrace.ending_faults()', 'millrace.child_failure(millrace.fan_outs)',
+      'millrace.child_failure(millrace.fan_outs)',
       'millrace.fan_in_verdict(millrace.fan_outs, jsonb, timestamptz)',
       'millrace.fan_in_output(millrace.fan_outs, text)',
       'millrace.leave_children(millrace.stages, int8[])',
-      'millrace.join_children(millrace.fan_outs)', 'millrace.fan_out_faults()',
-      'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
-      'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
-      'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
-      'millrace.remember_begun(int8[])', 'millrace.forget_begun(int4, text[])',
-      'millrace.groups_with_arrivals(int4, text, int4)',
+      'millrace.join_children(millrace.fan_outs)', 'millrace.bucket_quantile(int8[], float8)',
+      'millrace.figures_of(text, text)',
+      'millrace.figure_rows(int4, int4, timestamptz, timestamptz, bool)',
+      'millrace.summed_figures(int4, int4, timestamptz, timestamptz, interval)',
+      'millrace.figures(text, text, timestamptz, timestamptz)',
+      'millrace.check_series(timestamptz, timestamptz, interval)',
+      'millrace.series(text, text, timestamptz, timestamptz, interval)',
+      'millrace.write_asked(millrace.pipelines, text, text[])',
+      'millrace.asked_of_rows(int4, text[])', 'millrace.brought_along(int4, int4, text[])',
+      'millrace.given_at_first(int4, int4, text[])', 'millrace.note_given(int4, int8[])',
+      'millrace.note_done_before(int8[], int4)', 'millrace.given_runs(int4, int8[])',
+      'millrace.skip_given_needs(int8[], int4)', 'millrace.why_given()',
+      'millrace.forget_given(int8[], int4[])', 'millrace.remember_begun(int8[])',
+      'millrace.forget_begun(int4, text[])', 'millrace.groups_with_arrivals(int4, text, int4)',
       'millrace.read_arrivals(int4, text[], int4, int8, timestamptz)',
       'millrace.admit_arrivals(int4, millrace.limiters, int4)',
       'millrace.end_turns(millrace.stages, text[], text[], int8, timestamptz)',
@@ -21442,11 +29265,15 @@ begin
       'millrace.show_held(millrace.stages, int8[])',
       'millrace.show_going(millrace.stages, int8[])',
       'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
-      'millrace.free_slots(int8[])', 'millrace.wakes_for_freed(int8[])',
+      'millrace.hurry_one(int8, text)', 'millrace.hurry(int8, text)',
+      'millrace.run_of(text, text)', 'millrace.free_slots(int8[])',
+      'millrace.wakes_for_freed(int8[])',
       'millrace.note_in_flight(millrace.stages, int8[], text[], uuid, uuid)',
       'millrace.count_attempts(millrace.stages, int4)',
       'millrace.check_slots(int4, uuid, int8)', 'millrace.free_of_key(millrace.stages, text)',
-      'millrace.inherit_place(int8[])', 'millrace.json_path(text, text)',
+      'millrace.inherit_place(int8[])', 'millrace.note(text, text, text, int8[], jsonb)',
+      'millrace.note_run(text, int8, text, jsonb)', 'millrace.keep_journal()',
+      'millrace.prune_journal()', 'millrace.note_switched()', 'millrace.json_path(text, text)',
       'millrace.short_json(jsonb)', 'millrace.resolve_ref(jsonb, jsonb)',
       'millrace.alternative_for(jsonb, jsonb)', 'millrace.wanted_by(jsonb)',
       'millrace.value_fault(jsonb, jsonb)', 'millrace.scalar_fault(jsonb, jsonb)',
@@ -21465,33 +29292,69 @@ begin
       'millrace.keep_to_quotas(millrace.stages, uuid, int8[])',
       'millrace.keep_to_quota(millrace.stages, millrace.payer, int8[])',
       'millrace.charge_starts(millrace.stages, millrace.payer, int8[])',
-      'millrace.pass_limiter(int4, bool)', 'millrace.tokens_of(jsonb, millrace.limiters)',
+      'millrace.check_label(jsonb)', 'millrace.label_search(millrace.pipelines)',
+      'millrace.missing_label_index(millrace.pipelines)', 'millrace.save_label(int4, jsonb)',
+      'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
+      'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
       'millrace.lock_limiters(text)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
-      'millrace.sweep_limits(int4)', 'millrace.undemanded_runs(int4, int8[])',
-      'millrace.why_undemanded()', 'millrace.was_left_out(jsonb)',
-      'millrace.hold_stage(int8, text, bool)', 'millrace.state_of(int8, int4)',
+      'millrace.sweep_limits(int4)', 'millrace.counters()', 'millrace.stage_gauges()',
+      'public.millrace_metrics()', 'public.millrace_health()',
+      'millrace.undemanded_runs(int4, int8[])', 'millrace.why_undemanded()',
+      'millrace.was_left_out(jsonb)', 'millrace.hold_stage(int8, text, bool)',
+      'millrace.state_of(int8, int4)',
       'millrace.refuse_operation(int8, text, text, text, text)',
       'millrace.supersede(int8, int4[])', 'millrace.reopen_run(millrace.runs, int4[])',
+      'millrace.token_claims()', 'millrace.caller()', 'millrace.enter()',
+      'millrace.enter_to_act(text)', 'millrace.sees(millrace.caller, text)',
+      'millrace.pipeline_seen(millrace.caller, text)',
+      'millrace.stage_seen(millrace.pipelines, text)',
+      'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
-      'millrace.queue_attempts(int4, int8[])',
+      'millrace.note_pulses(text, int4[])', 'millrace.sum_usage(jsonb[], text)',
+      'millrace.ms_between(timestamptz, timestamptz)', 'millrace.queue_attempts(int4, int8[])',
       'millrace.show_stage(int4, int8[], text, timestamptz, text)',
       'millrace.show_queued(int4, int8[])', 'millrace.window_end(jsonb, text)',
       'millrace.used_by(millrace.payer, text)', 'millrace.note_spending(millrace.work[])',
       'millrace.sum_uses(int4)', 'millrace.save_quota(int4, jsonb)',
       'millrace.attach_quota(millrace.pipelines, text)', 'millrace.name_payers(int4, int8[])',
       'millrace.inherit_quotas(int8[])', 'millrace.note_starts(int8[], timestamptz)',
-      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset(int8, text)',
-      'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
-      'millrace.reset_children(int8, text)', 'millrace.reopen_fan_outs(int4, int8[])',
+      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset_one(int8, text)',
+      'millrace.reset(int8, text)', 'millrace.needing(int4, int4)',
+      'millrace.retry_failed_children(millrace.fan_outs)',
+      'millrace.reset_failed_children(int8, text)', 'millrace.reset_children(int8, text)',
+      'millrace.check_retention(jsonb)', 'millrace.missing_time_index(regclass, text)',
+      'millrace.retention_fault(text, text)', 'millrace.prune_rows(regclass, tid[])',
+      'millrace.old_rows(regclass, text, timestamptz, millrace.prune_progress, int4)',
+      'millrace.prune_table(millrace.pipelines, text, timestamptz)',
+      'millrace.save_retention(int4, jsonb)',
+      'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
+      'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])', 'millrace.group_key(text, text)',
+      'millrace.retry_child_runs(int4, int8[])',
+      'millrace.commonest_error(int4, int4, timestamptz, timestamptz)',
+      'millrace.failure_values(millrace.alert_rules, timestamptz, timestamptz)',
+      'millrace.spending_values(millrace.alert_rules, timestamptz, timestamptz)',
+      'millrace.duration_values(millrace.alert_rules, timestamptz, timestamptz)',
+      'millrace.figure_values(millrace.alert_rules, timestamptz)',
+      'millrace.queue_values(millrace.alert_rules, timestamptz)',
+      'millrace.late_values(millrace.alert_rules, timestamptz)',
+      'millrace.run_sla_values(millrace.alert_rules)', 'millrace.engine_values()',
+      'millrace.rule_values(millrace.alert_rules, timestamptz)',
+      'millrace.plain_text(text, int4)', 'millrace.count_in_words(numeric)',
+      'millrace.rule_message(millrace.alert_rules, millrace.rule_states, timestamptz)',
+      'millrace.playbook_of(text)', 'millrace.rows_labelled(millrace.pipelines, text, int4)',
+      'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
+      'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
+      'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
+      'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
+      'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',
@@ -21505,11 +29368,17 @@ begin
       'public.millrace_spawn(uuid, int8, uuid, jsonb, bool)',
       'millrace.start_stage(int8, text)', 'millrace.end_stage(int8, text, text, jsonb, jsonb)',
       'millrace.complete_stage(int8, text, jsonb)',
-      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip(int8, text)',
-      'millrace.begin_roots(int4, int8[])',
+      'millrace.fail_one(int8, text, text, bool)',
+      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip_one(int8, text)',
+      'millrace.skip(int8, text)', 'millrace.begin_roots(int4, int8[])',
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
-      'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
+      'millrace.start_child_runs(int4, int8[])',
+      'millrace.keys_named(millrace.pipelines, text[])',
+      'millrace.refuse_missing_rows(millrace.pipelines, text[], text[])',
+      'millrace.prioritise_entities(int4, text[], int4)',
+      'millrace.entities_under_way(millrace.pipelines, int4, text[])',
+      'millrace.start(text, text[], text, int4, bool)', 'millrace.actor(regclass)',
       'millrace.answer_by_value(int4, int4, text, text[])',
       'millrace.take_question_back(int4, int4, text[])',
       'millrace.refuse_status(text, text, text)', 'millrace.values_used(jsonb)',
@@ -21518,8 +29387,8 @@ begin
       'millrace.check_layers(jsonb)', 'millrace.check_status_names(jsonb)',
       'millrace.check_status(jsonb)', 'millrace.save_status(int4, int4, jsonb)',
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
-      'millrace.rows_shown_wrong(millrace.pipelines, text[])', 'millrace.status_faults()',
-      'millrace.history_faults(millrace.pipelines)',
+      'millrace.rows_shown_wrong(millrace.pipelines, text[], int8, int8)',
+      'millrace.status_faults(int8, int8)', 'millrace.history_faults(millrace.pipelines)',
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.open_moves(int4, int4, int4, bool, text)',
       'millrace.leads_back(int4, text[], text)',
@@ -21527,14 +29396,16 @@ begin
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
-      'millrace.moves_between(int4)', 'millrace.moves_of_calls(int4)',
-      'millrace.resting_values(int4)', 'millrace.moves_of_questions(int4)',
-      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
-      'millrace.mark_drawn(int4)', 'millrace.status_figures(jsonb, bool)',
+      'millrace.moves_between(int4)', 'millrace.moves_to_nothing(int4)',
+      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
+      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
+      'millrace.save_moves(int4)', 'millrace.mark_drawn(int4)',
+      'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
-      'millrace.is_last(millrace.stages)',
+      'millrace.is_last(millrace.stages)', 'millrace.is_plain_root(millrace.stages, jsonb)',
+      'millrace.begun_branch(millrace.pipelines, text, millrace.stages)',
       'millrace.write_status_outcomes(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_started(millrace.pipelines, text, millrace.stages[])',
       'millrace.write_status_queued(millrace.pipelines, text)',
@@ -21560,8 +29431,16 @@ begin
       'millrace.write_status_intake(millrace.pipelines, text)',
       'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
-      'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
-      'millrace.pause(text, text)', 'millrace.unpause(text, text)'
+      'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
+      'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
+      'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
+      'millrace.throttled(jsonb, jsonb)', 'millrace.check_throttle(jsonb)',
+      'millrace.set_limits(int4, jsonb)',
+      'millrace.throttle_stage(millrace.stages, jsonb, timestamptz, text, int8)',
+      'millrace.unthrottle_stage(int4)',
+      'millrace.throttle(text, text, jsonb, timestamptz, text)',
+      'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
+      'millrace.keep_throttles(int4)'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop

@@ -182,7 +182,11 @@ test('forged cursors and filters are refused by name, or lead to nothing more th
   for (const cursor of ['9000000000000', '1', '0'])
     expect(await runs(operator, { cursor })).toMatchObject({ runs: [] });
   const cases: [string, unknown, string][] = [
-    ['runs', { cursor: `1' or true --` }, 'cursor is "1\' or true --", but must be what the last answer to this question had as next'],
+    [
+      'runs',
+      { cursor: `1' or true --` },
+      'cursor is "1\' or true --", but must be what the last answer to this question had as next',
+    ],
     ['runs', { cursor: '-1' }, 'cursor is "-1", but must be what'],
     ['runs', { cursor: 7 }, 'p_query.cursor is 7, but must be of type string'],
     ['runs', { cursor: '5', status: 'failed' }, 'cursor is "5", but must be what'],

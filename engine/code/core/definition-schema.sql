@@ -104,6 +104,7 @@ as $$
      "additionalProperties":false,
      "wanted":"an object of column, values and failed"
     },
+    "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -174,6 +175,79 @@ as $$
    "remedy":"Name what is bounded and by which column, and nothing else; or leave it out.",
    "minProperties":2,
    "maxProperties":3
+  },
+  "alerts":{
+   "type":"object",
+   "additionalProperties":{
+    "type":"object",
+    "properties":{
+     "kind":{
+      "type":"string",
+      "enum":["run_sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
+      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "remedy":"run_sla and late know their own bounds, the others need above."
+     },
+     "stage":{
+      "type":"string",
+      "pattern":"^(\\*|[a-z][a-z0-9_]{0,40})$",
+      "wanted":"the name of a stage, or *",
+      "remedy":"Leave it out for the pipeline."
+     },
+     "above":{"type":"number","minimum":0,"maximum":1000000000},
+     "span_seconds":{"type":"integer","minimum":60,"maximum":604800},
+     "for_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "recover_seconds":{"type":"integer","minimum":0,"maximum":86400},
+     "least":{"type":"integer","minimum":1,"maximum":1000000},
+     "remind_seconds":{"type":"integer","minimum":300,"maximum":604800},
+     "channels":{
+      "minItems":1,
+      "type":"array",
+      "items":{"$ref":"#/$defs/pipeline"},
+      "wanted":"a list of names of channels"
+     },
+     "playbook":{"type":"string","minLength":1,"wanted":"the address of a page"},
+     "enabled":{"type":"boolean","wanted":"true or false"}
+    },
+    "required":["kind"],
+    "additionalProperties":false,
+    "wanted":"an object with a kind"
+   }
+  },
+  "sla":{
+   "type":"object",
+   "properties":{
+    "median_seconds":{"type":"number","minimum":1,"maximum":31536000},
+    "p95_seconds":{"type":"number","minimum":1,"maximum":31536000}
+   },
+   "additionalProperties":false,
+   "wanted":"an object of median_seconds or p95_seconds or both",
+   "remedy":"Write {\"p95_seconds\": 7200}, or leave it out.",
+   "minProperties":1,
+   "maxProperties":2
+  },
+  "retention":{
+   "type":"object",
+   "properties":{
+    "days":{"type":"integer","minimum":1,"maximum":9999},
+    "tables":{
+     "minItems":1,
+     "type":"array",
+     "items":{
+      "type":"object",
+      "properties":{
+       "name":{"$ref":"#/$defs/table"},
+       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
+       "days":{"type":"integer","minimum":1,"maximum":9999}
+      },
+      "required":["name","column","days"],
+      "additionalProperties":false,
+      "wanted":"an object of name, column and days"
+     }
+    }
+   },
+   "additionalProperties":false,
+   "wanted":"an object of days, tables or both",
+   "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},
   "stages":{
