@@ -285,6 +285,24 @@ as $$
   returning p.id
 $$;
 
+-- Locks the entity table that a definition is about to change. attach() would wait for whoever
+-- writes the table in any case; waiting here, the checks see the runs that those begin. Without a
+-- projection, who begins a run has only locked its row; and where rows are shown anew, nobody may
+-- hold one.
+create or replace function millrace.lock_table(p_definition jsonb, p_table regclass) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('lock table %s in %s mode', p_table, case
+    when p_definition #>> '{entity,projection}' = 'none' or p_definition ? 'replaces'
+      or exists (select from millrace.changed_values(p_definition))
+      then 'exclusive'
+    else 'share row exclusive'
+  end);
+end
+$$;
+
 -- Defines a pipeline or changes it: checks the definition, and what it changes under live runs,
 -- then writes it.
 create or replace function millrace.define(p_definition jsonb) returns int
@@ -302,15 +320,7 @@ declare
 begin
   perform millrace.check_table(v_table);
   perform millrace.lock_limiters(v_name);
-  -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the
-  -- runs that those begin. Without a projection, who begins a run has only locked its row; and
-  -- where rows are shown anew, nobody may hold one.
-  execute format('lock table %s in %s mode', v_table, case
-    when v_definition #>> '{entity,projection}' = 'none' or v_definition ? 'replaces'
-      or exists (select from millrace.changed_values(v_definition))
-      then 'exclusive'
-    else 'share row exclusive'
-  end);
+  perform millrace.lock_table(v_definition, v_table);
   v_changed := (
     select jsonb_object_agg(c.was, c.now) from millrace.changed_values(v_definition) c);
   perform millrace.check_moved(v_name, v_table, v_key);

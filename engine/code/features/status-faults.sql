@@ -1,8 +1,8 @@
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state: among those that show one of these values, those
--- whose runs are between two ids, or all. A claim is not shown while somebody holds the row, and a retry that fell due is
--- shown by the next sweep; a question's steps are a person's.
+-- Finds rows whose status is not their run's state: among those that show one of these values,
+-- those whose runs are between two ids, or all. A claim is not shown while somebody holds the row,
+-- and a retry that fell due is shown by the next sweep; a question's steps are a person's.
 create or replace function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
   p_until bigint default null
