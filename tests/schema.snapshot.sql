@@ -97,7 +97,7 @@ view millrace.attempt_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a queued attempt has a due time, a started one a lease, a waiting one a deadline'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a LEFT JOIN millrace.claims c ON c.token = a.token WHERE a.state = 'queued'::millrace.attempt_state AND (a.queue_at IS NULL OR a.token IS NOT NULL) OR a.state = 'started'::millrace.attempt_state AND (c.token IS NULL OR a.queue_at IS NULL OR NOT (a.id = ANY (c.attempt_ids))) OR a.state = 'waiting'::millrace.attempt_state AND (a.deadline_at IS NULL OR a.queue_at IS NOT NULL OR a.job_id IS NULL) OR (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) AND a.queue_at IS NOT NULL OR a.state <> 'waiting'::millrace.attempt_state AND (a.poll_at IS NOT NULL OR a.deadline_at IS NOT NULL) UNION ALL SELECT 'an attempt that is over cannot be late'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.late_at IS NOT NULL AND (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'an attempt that waits for a person has its open question'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || s.name AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id AND s.kind = 'manual'::text WHERE a.state = 'waiting'::millrace.attempt_state AND NOT (EXISTS ( SELECT FROM millrace_decisions d WHERE d.attempt_id = a.id AND d.closed_at IS NULL)) UNION ALL SELECT 'no worker is awaited for a stage that none runs'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || s.name AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id AND (s.kind = ANY (ARRAY['manual'::text, 'pipeline'::text])) WHERE a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state]) UNION ALL SELECT 'a superseded attempt is not live'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.superseded AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'a completed attempt has its result, and no other has one'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE (a.state = 'completed'::millrace.attempt_state) <> (a.output IS NOT NULL);
+  as  SELECT 'a queued attempt has a due time, a started one a lease, a waiting one a deadline'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a LEFT JOIN millrace.claims c ON c.token = a.token WHERE a.state = 'queued'::millrace.attempt_state AND (a.queue_at IS NULL OR a.token IS NOT NULL) OR a.state = 'started'::millrace.attempt_state AND (c.token IS NULL OR a.queue_at IS NULL OR NOT (a.id = ANY (c.attempt_ids))) OR a.state = 'waiting'::millrace.attempt_state AND (a.deadline_at IS NULL OR a.queue_at IS NOT NULL OR a.job_id IS NULL) OR (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) AND a.queue_at IS NOT NULL OR a.state <> 'waiting'::millrace.attempt_state AND (a.poll_at IS NOT NULL OR a.deadline_at IS NOT NULL) UNION ALL SELECT 'an attempt that is over cannot be late'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.late_at IS NOT NULL AND (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'no worker is awaited for a stage that none runs'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || s.name AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id AND (s.kind = ANY (ARRAY['manual'::text, 'pipeline'::text])) WHERE a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state]) UNION ALL SELECT 'a superseded attempt is not live'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.superseded AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'a completed attempt has its result, and no other has one'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE (a.state = 'completed'::millrace.attempt_state) <> (a.output IS NOT NULL);
 table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column concurrency_group text
   column created_at timestamp with time zone not null
@@ -350,6 +350,12 @@ table millrace.fan_progress with (fillfactor=50)
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON millrace.fan_progress USING btree (fan_out_id, stage_id)
+view millrace.figure_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.told_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric);
 view millrace.forgers
   column entity_table regclass
   column remedy text
@@ -360,6 +366,64 @@ table millrace.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
   CREATE INDEX former_costs_by_fan_out ON millrace.former_costs USING btree (fan_out_id)
+view millrace.hour_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.told_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s'::text, h.pipeline_id, h.stage_id, h.hour) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.minute) AS minute FROM millrace.minutes k GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.hours h ON h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.hour > o.minute CROSS JOIN LATERAL ( SELECT COALESCE(sum(m.completed + m.ended), 0::bigint) AS completed, COALESCE(sum(m.failed + m.retried), 0::bigint) AS failed, COALESCE(sum(m.skipped + m.cancelled), 0::bigint) AS passed_over, COALESCE(sum(m.cost_usd), 0::numeric) AS cost_usd FROM millrace.minutes m WHERE m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.minute >= h.hour AND m.minute < (h.hour + '01:00:00'::interval)) s WHERE h.hour > (( SELECT millrace.now() - make_interval(hours => s_1.value::integer) FROM millrace.settings s_1 WHERE s_1.name = 'minutes_hours'::text)) AND ((h.completed + h.ended) <> s.completed OR (h.failed + h.retried) <> s.failed OR (h.skipped + h.cancelled) <> s.passed_over OR h.cost_usd <> s.cost_usd);
+table millrace.hours with (fillfactor=80)
+  column cancelled integer not null default 0
+  column codes jsonb
+  column completed integer not null default 0
+  column copied integer not null default 0
+  column cost_usd numeric not null default 0
+  column ended integer not null default 0
+  column failed integer not null default 0
+  column hour timestamp with time zone not null
+  column input_tokens numeric not null default 0
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column r0 integer not null default 0
+  column r1 integer not null default 0
+  column r10 integer not null default 0
+  column r11 integer not null default 0
+  column r12 integer not null default 0
+  column r13 integer not null default 0
+  column r14 integer not null default 0
+  column r15 integer not null default 0
+  column r2 integer not null default 0
+  column r3 integer not null default 0
+  column r4 integer not null default 0
+  column r5 integer not null default 0
+  column r6 integer not null default 0
+  column r7 integer not null default 0
+  column r8 integer not null default 0
+  column r9 integer not null default 0
+  column removed integer not null default 0
+  column retried integer not null default 0
+  column run_ms double precision not null default 0
+  column skipped integer not null default 0
+  column stage_id integer not null
+  column w0 integer not null default 0
+  column w1 integer not null default 0
+  column w10 integer not null default 0
+  column w11 integer not null default 0
+  column w12 integer not null default 0
+  column w13 integer not null default 0
+  column w14 integer not null default 0
+  column w15 integer not null default 0
+  column w2 integer not null default 0
+  column w3 integer not null default 0
+  column w4 integer not null default 0
+  column w5 integer not null default 0
+  column w6 integer not null default 0
+  column w7 integer not null default 0
+  column w8 integer not null default 0
+  column w9 integer not null default 0
+  column wait_ms double precision not null default 0
+  constraint hours_pkey PRIMARY KEY (pipeline_id, stage_id, hour)
+  CREATE UNIQUE INDEX hours_pkey ON millrace.hours USING btree (pipeline_id, stage_id, hour)
 table millrace.in_flight
   column attempt_id bigint not null
   column key text not null
@@ -420,6 +484,58 @@ view millrace.metadata_faults
   column rule text
   column run_id bigint
   as  SELECT 'a run''s metadata is kept'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || r.metadata_id AS detail FROM millrace.runs r WHERE r.metadata_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.run_metadata m WHERE m.id = r.metadata_id)) UNION ALL SELECT 'metadata has a run, or is to be deleted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || m.id AS detail FROM millrace.run_metadata m WHERE NOT (EXISTS ( SELECT FROM millrace.runs r WHERE r.metadata_id = m.id)) AND NOT (EXISTS ( SELECT FROM millrace.dropped_metadata d WHERE d.metadata_id = m.id));
+table millrace.minutes with (fillfactor=80)
+  column cancelled integer not null default 0
+  column codes jsonb
+  column completed integer not null default 0
+  column copied integer not null default 0
+  column cost_usd numeric not null default 0
+  column ended integer not null default 0
+  column failed integer not null default 0
+  column input_tokens numeric not null default 0
+  column minute timestamp with time zone not null
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column r0 integer not null default 0
+  column r1 integer not null default 0
+  column r10 integer not null default 0
+  column r11 integer not null default 0
+  column r12 integer not null default 0
+  column r13 integer not null default 0
+  column r14 integer not null default 0
+  column r15 integer not null default 0
+  column r2 integer not null default 0
+  column r3 integer not null default 0
+  column r4 integer not null default 0
+  column r5 integer not null default 0
+  column r6 integer not null default 0
+  column r7 integer not null default 0
+  column r8 integer not null default 0
+  column r9 integer not null default 0
+  column removed integer not null default 0
+  column retried integer not null default 0
+  column run_ms double precision not null default 0
+  column skipped integer not null default 0
+  column stage_id integer not null
+  column w0 integer not null default 0
+  column w1 integer not null default 0
+  column w10 integer not null default 0
+  column w11 integer not null default 0
+  column w12 integer not null default 0
+  column w13 integer not null default 0
+  column w14 integer not null default 0
+  column w15 integer not null default 0
+  column w2 integer not null default 0
+  column w3 integer not null default 0
+  column w4 integer not null default 0
+  column w5 integer not null default 0
+  column w6 integer not null default 0
+  column w7 integer not null default 0
+  column w8 integer not null default 0
+  column w9 integer not null default 0
+  column wait_ms double precision not null default 0
+  constraint minutes_pkey PRIMARY KEY (pipeline_id, stage_id, minute)
+  CREATE UNIQUE INDEX minutes_pkey ON millrace.minutes USING btree (pipeline_id, stage_id, minute)
 view millrace.operations
   column attempt_id bigint
   column can_start boolean
@@ -464,6 +580,7 @@ table millrace.pipelines
   column quota_changed_at timestamp with time zone
   column replaces_id integer
   column retention jsonb
+  column sla jsonb
   column status jsonb
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
@@ -491,6 +608,19 @@ table millrace.prune_progress with (fillfactor=50)
   constraint prune_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint prune_progress_pkey PRIMARY KEY (pipeline_id, table_name)
   CREATE UNIQUE INDEX prune_progress_pkey ON millrace.prune_progress USING btree (pipeline_id, table_name)
+table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  column at timestamp with time zone not null
+  column codes text[]
+  column cost_usd numeric
+  column input_tokens numeric
+  column n integer not null
+  column outcome text not null
+  column output_tokens numeric
+  column pipeline_id integer not null
+  column run_ms real[]
+  column stage_id integer not null
+  column wait_ms real[]
+  constraint pulses_outcome_known CHECK ((outcome = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text, 'retried'::text, 'skipped'::text, 'cancelled'::text, 'copied'::text, 'removed'::text])))
 view millrace.queue_depth
   column in_backoff bigint
   column oldest_due_at timestamp with time zone
@@ -498,7 +628,7 @@ view millrace.queue_depth
   column ready bigint
   column stage text
   column started bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, min(a.queue_at) FILTER (WHERE a.state = 'queued'::millrace.attempt_state) AS oldest_due_at FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.attempts a ON a.stage_id = s.id AND a.queue_at IS NOT NULL GROUP BY p.name, s.id, s.name ORDER BY p.name, s.id;
+  as  SELECT p.name AS pipeline, s.name AS stage, c.ready, c.in_backoff, c.started, c.oldest_due_at FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id ORDER BY p.name, s.id;
 table millrace.quota_uses with (autovacuum_vacuum_scale_factor=0.02)
   column closes_at timestamp with time zone not null
   column id bigint not null generated always as identity
@@ -548,6 +678,15 @@ view millrace.retention
   column removed bigint
   column table_name text
   as  SELECT p.name AS pipeline, NULLIF(t.table_name, ''::text) AS table_name, t.days, d.due, d.oldest AS oldest_due, g.removed, g.began_at, g.ended_at FROM millrace.retained_tables t JOIN millrace.pipelines p ON p.id = t.pipeline_id LEFT JOIN millrace.prune_progress g ON g.pipeline_id = t.pipeline_id AND g.table_name = t.table_name CROSS JOIN LATERAL millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days, CASE WHEN g.ended_at IS NULL THEN COALESCE(g.seen_at, '-infinity'::timestamp with time zone) ELSE '-infinity'::timestamp with time zone END) d(due, oldest) ORDER BY p.name, t.table_name;
+table millrace.run_ages with (fillfactor=50)
+  column ages bigint[] not null default array_fill(0, ARRAY[18])
+  column counted_at timestamp with time zone
+  column counting bigint[] not null default array_fill(0, ARRAY[18])
+  column last_key text not null default ''::text
+  column pipeline_id integer not null
+  constraint run_ages_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint run_ages_pkey PRIMARY KEY (pipeline_id)
+  CREATE UNIQUE INDEX run_ages_pkey ON millrace.run_ages USING btree (pipeline_id)
 view millrace.run_faults
   column attempt_id bigint
   column detail text
@@ -560,6 +699,17 @@ table millrace.run_metadata
   constraint run_metadata_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX run_metadata_pkey ON millrace.run_metadata USING btree (id)
 sequence millrace.run_metadata_id_seq
+view millrace.run_slas
+  column counted_at timestamp with time zone
+  column median_bound double precision
+  column median_seconds double precision
+  column ok boolean
+  column overdue bigint
+  column p95_bound double precision
+  column p95_seconds double precision
+  column pipeline text
+  column runs bigint
+  as  SELECT p.name AS pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, COALESCE(o.median_over, 0::double precision) <= (0.5 * c.runs::numeric)::double precision AND COALESCE(o.p95_over, 0::double precision) <= (0.05 * c.runs::numeric)::double precision AS ok, a.counted_at FROM millrace.pipelines p JOIN millrace.run_ages a ON a.pipeline_id = p.id CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT array_agg(u.e + u.g ORDER BY u.place) AS counts, sum(u.e + u.g)::bigint AS runs, sum(u.g)::bigint AS overdue FROM UNNEST(f.ended, a.ages[:16]) WITH ORDINALITY u(e, g, place)) c CROSS JOIN LATERAL ( SELECT millrace.count_over(f.ended, b.median_bound * 1000::double precision) + a.ages[17]::double precision AS median_over, millrace.count_over(f.ended, b.p95_bound * 1000::double precision) + a.ages[18]::double precision AS p95_over) o CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q WHERE p.sla IS NOT NULL ORDER BY p.name;
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -627,7 +777,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::millrace.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::millrace.attempt_state AND r.status = 'failed'::millrace.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, millrace.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= millrace.now()) AS oldest_age, millrace.live_workers(s.id)::bigint AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE millrace.late_runs(s.id) END AS late FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.attempts a ON a.stage_id = s.id LEFT JOIN millrace.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled, s.sla ORDER BY p.name, s.id;
+  as  WITH moment AS MATERIALIZED ( SELECT millrace.now() AS now, millrace.alive_since() AS alive_since ), worker AS MATERIALIZED ( SELECT w_1.stage_id, count(*) AS n FROM millrace.workers w_1 WHERE w_1.left_at IS NULL AND w_1.heartbeat_at > (( SELECT m_1.alive_since FROM moment m_1)) GROUP BY w_1.stage_id ), pulse AS MATERIALIZED ( SELECT p_1.stage_id, sum(p_1.n) FILTER (WHERE p_1.outcome = 'completed'::text) AS completed, sum(p_1.n) FILTER (WHERE p_1.outcome = 'retried'::text) AS retried FROM ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000) p_1 GROUP BY p_1.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::bigint) + COALESCE(u.completed, 0::bigint) AS completed, c.failed, COALESCE(t.retried, 0::bigint) + COALESCE(u.retried, 0::bigint) AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, COALESCE(w.n, 0::bigint) AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE COALESCE(l.late, 0::bigint) END AS late FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN moment m LEFT JOIN worker w ON w.stage_id = s.id LEFT JOIN millrace.totals t ON t.pipeline_id = s.pipeline_id AND t.stage_id = s.id LEFT JOIN pulse u ON u.stage_id = s.id LEFT JOIN millrace.late_counts() l(stage_id, late) ON l.stage_id = s.id ORDER BY p.name, s.id;
 table millrace.stages
   column agent jsonb
   column apply text
@@ -699,6 +849,63 @@ view millrace.sum_faults
   column rule text
   column run_id bigint
   as  SELECT 'the sums of a fan-out and its tallies are what its children came to'::text AS rule, f.run_id, f.attempt_id, format('fan-out %s: %s completed, %s failed, but %s and %s were counted'::text, f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed) AS detail, f.spawned AS children FROM millrace.fan_outs f CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed FROM millrace.runs r WHERE r.fan_out_id = f.id) c CROSS JOIN LATERAL ( SELECT COALESCE(sum(t_1.completed), 0::bigint) AS completed, COALESCE(sum(t_1.failed), 0::bigint) AS failed, COALESCE(bool_or(t_1.recount), false) AS recount FROM millrace.child_tallies t_1 WHERE t_1.fan_out_id = f.id) t WHERE f.state = 'open'::text AND NOT t.recount AND (c.completed <> (f.completed + t.completed) OR c.failed <> (f.failed + t.failed));
+view millrace.told_figures
+  column n bigint
+  column outcome text
+  column pipeline_id integer
+  column stage_id integer
+  as  SELECT t.pipeline_id, t.stage_id, o.outcome, o.n FROM millrace.totals t CROSS JOIN LATERAL ( VALUES ('completed'::text,t.completed), ('ended'::text,t.ended), ('failed'::text,t.failed), ('retried'::text,t.retried), ('skipped'::text,t.skipped), ('cancelled'::text,t.cancelled), ('copied'::text,t.copied), ('removed'::text,t.removed)) o(outcome, n) UNION ALL SELECT p.pipeline_id, p.stage_id, p.outcome, p.n FROM millrace.pulses p;
+table millrace.totals with (fillfactor=50)
+  column cancelled bigint not null default 0
+  column codes jsonb
+  column completed bigint not null default 0
+  column copied bigint not null default 0
+  column cost_usd numeric not null default 0
+  column ended bigint not null default 0
+  column failed bigint not null default 0
+  column input_tokens numeric not null default 0
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column r0 bigint not null default 0
+  column r1 bigint not null default 0
+  column r10 bigint not null default 0
+  column r11 bigint not null default 0
+  column r12 bigint not null default 0
+  column r13 bigint not null default 0
+  column r14 bigint not null default 0
+  column r15 bigint not null default 0
+  column r2 bigint not null default 0
+  column r3 bigint not null default 0
+  column r4 bigint not null default 0
+  column r5 bigint not null default 0
+  column r6 bigint not null default 0
+  column r7 bigint not null default 0
+  column r8 bigint not null default 0
+  column r9 bigint not null default 0
+  column removed bigint not null default 0
+  column retried bigint not null default 0
+  column run_ms double precision not null default 0
+  column skipped bigint not null default 0
+  column stage_id integer not null
+  column w0 bigint not null default 0
+  column w1 bigint not null default 0
+  column w10 bigint not null default 0
+  column w11 bigint not null default 0
+  column w12 bigint not null default 0
+  column w13 bigint not null default 0
+  column w14 bigint not null default 0
+  column w15 bigint not null default 0
+  column w2 bigint not null default 0
+  column w3 bigint not null default 0
+  column w4 bigint not null default 0
+  column w5 bigint not null default 0
+  column w6 bigint not null default 0
+  column w7 bigint not null default 0
+  column w8 bigint not null default 0
+  column w9 bigint not null default 0
+  column wait_ms double precision not null default 0
+  constraint totals_pkey PRIMARY KEY (pipeline_id, stage_id)
+  CREATE UNIQUE INDEX totals_pkey ON millrace.totals USING btree (pipeline_id, stage_id)
 table millrace.turns
   column attempt_id bigint not null
   column call_id text
@@ -1577,8 +1784,10 @@ function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) re
 function millrace.actor(p_table regclass) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cadffed02d655753cf2c491f34a55513
 function millrace.add_child_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[], OUT added bigint[], OUT joined integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3db7bd623f19b033f9447d5e657d07fc
 function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0048cfbdc839f04bc8c13b39d34444b
+function millrace.add_codes(p_counts jsonb[]) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 624e05caf5dd639ea76cc4eab6fa6646
 function millrace.add_columns(p_table regclass, VARIADIC p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86c6cda9231aae411e4ff77532cbffed
-function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba0a967fe0aedeca7a134281d3a3c63
+function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f32707afdc98477aa02eff044b80c60
+function millrace.adding_sql(p_table text, p_time text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 51ca96b1f44a4488a7555088a2e87de4
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a0171385a8b7fbeabbfbd0dc1e90365c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ecb2141302fa861a9f792b6edbcaa03
 function millrace.adopt(p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean DEFAULT true, p_else text DEFAULT NULL::text, p_portion integer DEFAULT 500) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd30f153dd1aad96e9471a9ee212cb73
@@ -1644,10 +1853,12 @@ function millrace.books__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
+function millrace.bucket_bounds() returns double precision[] language sql immutable set search_path=pg_catalog, pg_temp body 8880778828afbbf473e086555db6c3c8
+function millrace.bucket_quantile(p_counts bigint[], p_share double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body 3be17dad1fe806a1bb7e1b093cd88dc7
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body f0be7c1550441f31881b00ec80718e1f
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body 34dd1cbb10d7a3824ca5af815fcb0e02
 function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 73330b4393ac3814799a8008d09f3f6b
-function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e3903911305e70c5200e9150a3aa9bd0
+function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae318badca9c8b1ce086580772cba3fd
 function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c693ddb31eada14616251a36cc708eef
 function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e7bee26d902912b98a7eaf281aafc9d
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
@@ -1656,7 +1867,7 @@ function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAU
 function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ecabb0f8e136bdb47fbb0ec86e5c2e45
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1916b3462dd0b45bf2de123824d01d6c
-function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 49108c83c137aa29a077e85eba219373
+function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f3fefbcab48dfc66bad4deba2d13672
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03513b969bbfe8b442f64515699f9401
 function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 635990666ef4e77fe25215ccc496ab9f
 function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ddbe56acb5a948e3b0f3d8c02f8c259
@@ -1675,7 +1886,7 @@ function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immu
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aa5d39add18f6e6f57a294626b31095
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body b060e60242c577b9f278fb96253adebf
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f67cb6a16685827d5ec2d09423fe827
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
@@ -1701,7 +1912,8 @@ function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p
 function millrace.check_schema_keywords(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c28f9e0f33c9d0a58568d4f61dcce3df
 function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d2450d1ccb1566073ceb7b81666b20b5
 function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e512ad2b016bcf397c7eb1c8ca133e66
-function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 17a99afa782902d25db32b4fae6b5b7d
+function millrace.check_series(p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3344bbdf86d77d21d364bd840bddb993
+function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 863acb627a8f85b2dfcc5322abf37aa7
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
@@ -1732,13 +1944,13 @@ function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit intege
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
-function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52d205bdd4f387ef0e1261717d38c985
+function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fab1a8a253ce39350640d1ab6cca4c
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
-function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3be0e32467867ad868f6b8cd71e5add0
+function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 57f5b6914ce32365294bb4544c2d2e0f
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
 function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0242e6deee394da4e6cf00c6235422c1
-function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9d265762c6d15d13efabd73b5f8a5ef
+function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b64806f4b1c6b6e4896214b720fa29f3
 function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 78b59303e1ee4c694d3bfdec01ef0569
 function millrace.completed_targets(p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 512822c85af133f58a6429a9dd81aec1
@@ -1746,21 +1958,25 @@ function millrace.consume_child_tallies(p_fan_out_id bigint) returns void langua
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
 function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df4d524d22ae684c7022c67ea7accafb
 function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
-function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da02523a69f35cbebb4b124a0541ad
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68187b39583396f8d70e661fda89f8e2
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
+function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
 function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ec1a40c781b75051cc401d6c1259096
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
+function millrace.count_over(p_counts bigint[], p_ms double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body cd24aab6db99b42fcd0d83a995c9f9f0
 function millrace.count_unadopted(p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql stable set search_path=pg_catalog, pg_temp body 282a012efdcf41f651acf4cd8db8f3f2
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint) language plpgsql stable set search_path=pg_catalog, pg_temp body 6ab999962b1283dc338c1d6e22b25aa7
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8f707a76529f8323aed4d3a820bbc8c
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e40d0801517eac6d44bbb4f68679b4a0
-function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 051c40becded623c258c443a131317ca
+function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 831ae27e7135380c88ad62aebe30b64f
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6b87592d92fa65acd8603a456014497e
+function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
+function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body 3c99eaae40136660562de2ad3540e5ad
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
-function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 504d7a425bff8c55900b326b41bf6f21
+function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 083055a7d847673b76893c94ef7caf64
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
@@ -1796,7 +2012,7 @@ function millrace.due_rows(p_pipeline millrace.pipelines, p_after timestamp with
 function millrace.due_to_prune(p_pipeline_id integer, p_table_name text, p_column text, p_days integer, p_from timestamp with time zone, OUT due bigint, OUT oldest timestamp with time zone) returns record language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 5975c99d30c7e977b7b1f13d4cea738d
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 496ecac29a6a509d55d9c917c971ccd7
 function millrace.end_adoption(p_pipeline millrace.pipelines) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd6e2921439163c3f5f50f2c4ff09f33
-function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5d3287fb73ca25fca10f4e3df211771e
+function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb4f602a586e2f171e72668041d96b
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
@@ -1816,10 +2032,16 @@ function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id in
 function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 3750b3daedc8f91103e00ee4d8b6e0f3
 function millrace.fault_of(p_schema jsonb, p_sentence text, p_otherwise text, p_required boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 0c231b98fdad60c03e2ed18719122d2f
 function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 00e922ec328f17fdd674861fd94773e4
+function millrace.figure_columns() returns text[] language sql immutable set search_path=pg_catalog, pg_temp body f02a7943aa7490557cb34b7f01278f57
+function millrace.figure_rows(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_by_minute boolean) returns SETOF millrace.minutes language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, jit=off body 02061d2052a63bf79a3c2ad14cd58195
+function millrace.figures(p_pipeline text, p_stage text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone) returns TABLE(completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body af36bc7cf49883e1bbcec096dd7aac7c
+function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 9d6792294071323cbcc0e9d83b93ece4
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f530e603c48eab357e642de00667df2
 function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text, p_required boolean) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 95d897f5ddf8491ae7e8cd57419dabe0
-function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91fc646808e05f02dfcf2bb0eb540c40
+function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91363e12cade6f7bd2e909f8d74ac114
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
+function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
+function millrace.follow_ages(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50b4c6f64a62a0254d9b9e4d50772807
 function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
 function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e213167c0c03c62f864526b23f132ca
@@ -1849,6 +2071,7 @@ function millrace.has_column(p_definition jsonb, p_column text) returns boolean 
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body da5ee22e39b65e9a281eab9d901301d7
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdfc5980206644ad5c6144f576a060b5
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ceb0f7610e3cfb782ff2b8e996a7b97d
+function millrace.held_counts() returns TABLE(stage_id integer, started bigint, waiting bigint, since timestamp with time zone) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, jit=off body 98cb8f4281d9eba77bc5bd829262fb2f
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.history_faults(p_pipeline millrace.pipelines) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 543d6660ca9c16828d6890017f8ab0e1
 function millrace.history_of_written(p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ff660623985c5c751363301957d409fe
@@ -1890,7 +2113,8 @@ function millrace.label_search(p_pipeline millrace.pipelines) returns text langu
 function millrace.landings(p_pipeline_id integer) returns TABLE(value text, lands text, stage_id integer) language sql stable set search_path=pg_catalog, pg_temp body 5b320def309232b0b7fdd92b4f94b686
 function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body e094fa08fe0a35a5d57004ccc0ba0997
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f8ac036198f48cddc165c8977404024
-function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body d257b6a4cf28e514f8ffbcb7632ff247
+function millrace.late_counts() returns TABLE(stage_id integer, late bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9ecbf36d5b98bea65b74a30da774a5
+function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f798ab5b6d7bb3659a728de4500f9c0
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
@@ -1906,6 +2130,7 @@ function millrace.leads__started(p_stage text, p_now timestamp with time zone, p
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
+function millrace.live_counts() returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body dd6d16b0625c0f41023f3d1dc64f9216
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
@@ -1930,6 +2155,7 @@ function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value 
 function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body 009e38e2a3e55fe0550ac7b1c939f04b
 function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body 0bac59fd3060c9305736d5debdcc8f78
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
+function millrace.ms_between(p_from timestamp with time zone, p_to timestamp with time zone) returns real language sql immutable set search_path=pg_catalog, pg_temp body 1652e97bf1bd5bfdbbd311149d86dce7
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
 function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab523be997db32ff83d01b79176f5c
@@ -1945,6 +2171,7 @@ function millrace.note_done_before(p_run_ids bigint[], p_stage_id integer) retur
 function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fbf14b8b9ad59eac8b0a3caa973f142
 function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
+function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
@@ -1990,6 +2217,7 @@ function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id in
 function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3d1165c5362124cce2134972b8df7a4c
 function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 437050c4d97460827f62cf01a7cacb3d
 function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cb0643d1f7e2b374c820bef4c192c67
+function millrace.prune_figures(p_limit integer DEFAULT 10000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1aa0230429bf2c0e1a46e7a48019320b
 function millrace.prune_pipeline(p_pipeline millrace.pipelines, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1beb9cdd11efc46f18185b53ac9d4712
 function millrace.prune_rows(p_table regclass, p_rows tid[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_tidscan=on body b8b80b58770f74bbe1b1a2e73d57fba4
 function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e5fd1e98db3754b6f2a7988bd11799ee
@@ -2045,11 +2273,12 @@ function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) r
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d5185609cfa829519aa064e3e13d32ed
-function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body d1d10255c356dd265316c005f3b37e41
+function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_labelled(p_pipeline millrace.pipelines, p_text text, p_limit integer) returns TABLE(entity_id text, label text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, gin_fuzzy_search_limit=10000 body f58935ba7c764c574dcd716cc763b8fb
 function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c795331a8e3775d96af9b2b0dd235886
+function millrace.run_sla_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body ab8de17797dda35e9f2a9acccfac8974
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
 function millrace.runs_found(p_text text, p_pipeline text, p_limit integer) returns TABLE(run_id bigint, found_by text, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body ab4e6c671b3fe36efaf6c1160f8dbd06
@@ -2065,6 +2294,7 @@ function millrace.save_moves(p_version_id integer) returns void language plpgsql
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_retention(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86351f95c8b08b5b9c6f6d36dab7b1a0
+function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b10ffed2e4e5bd587acb32018aaffd93
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b5e37bb03706c87c71136ac5fb4e8e5c
@@ -2075,6 +2305,7 @@ function millrace.schedule_polls() returns void language plpgsql volatile set se
 function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2517cda677c541ec650b833392c15114
 function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 82a142311e3dcdbbc944a5f125e3d4b3
 function millrace.search(p_text text, p_pipeline text DEFAULT NULL::text, p_limit integer DEFAULT 20) returns TABLE(pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status, created_at timestamp with time zone, finished_at timestamp with time zone, found_by text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body ac12f17afdebd8c8c7939d1ce92e9e0a
+function millrace.series(p_pipeline text, p_stage text, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 2814e5553d209659c03cd9afc25dbbd0
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08e42738bc2d88554bee6fe3d4771dac
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
@@ -2101,10 +2332,10 @@ function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) retu
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b3bff93700b8bc08eda3177f58040
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
-function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
+function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b05ea3c09a617bd1f60d5de4d9e1bf10
 function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ac691137350e3b418a0d7fa08787210
 function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
-function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6849ae740f56bf09369d2cef57e138d2
+function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595
 function millrace.slice_end(p_after bigint, p_limit integer) returns bigint language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body cf23d440cf2b1ad9ea73737b948d531e
 function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body addc4013194cacb9e64708aea73a7c54
 function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
@@ -2134,6 +2365,7 @@ function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integ
 function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea6feeb3d437bde3d4cd998a31ea5ea2
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 837aab0ca4fb9013ee79c44bcf25e020
 function millrace.status_columns(p_status jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body d8781045ba0130c6abcd5fd8bced7c26
+function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 89e71e288100cf92871390abf9120b3d
 function millrace.status_faults(p_after bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 2540bc0188b70f6ac0e23a6987d5d02d
 function millrace.status_figures(p_status jsonb, p_claim boolean, OUT assigned text, OUT differs text) returns record language sql immutable set search_path=pg_catalog, pg_temp body 1c4e4b5c74c09695f5f1019782e27c7f
 function millrace.status_path(p_was text, p_value text, p_phase text, p_stage_id integer, p_done_id integer, p_via text, OUT steps text[], OUT actors text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 6c2b4dcbc3b440f87f25a0710cf8d3a6
@@ -2142,10 +2374,12 @@ function millrace.status_type(p_pipeline millrace.pipelines) returns text langua
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c44aa4be84100fa98a8997b4293a616
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
+function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric language sql immutable strict set search_path=pg_catalog, pg_temp body ff14f24e9eb5b4b190bc1a938bf16a2a
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
+function millrace.summed_figures(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body e23fc4da5f57ed4433626b8a0bdb2254
 function millrace.supersede(p_run_id bigint, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aca81faab808e830653aefbdf01484d
 function millrace.supersede(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d054ad77da2e40cb4788b16a0af84c2f
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1207170007a1f2a4abc0e361b6a07cad
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bcc7f80bf840487970fb10c72cc024d1
 function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
 function millrace.sweep_checks() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 6319ca58f8f2a04d93d37fd58f32d37f
 function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d60e841ae99ce8e8b74a3e5ad4c871
@@ -2154,6 +2388,7 @@ function millrace.sweep_due() returns boolean language plpgsql volatile set sear
 function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e506de4c32901e23e73cd5982a65eac
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
 function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
+function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
@@ -2167,7 +2402,7 @@ function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_roo
 function millrace.take_ending_back(p_run millrace.runs) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5af314c03a50c8f167a5fe8548c200df
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
-function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9732c936421ba9eb561ad5c62d8948ab
+function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
 function millrace.tally_done(p_stage_ids integer[], p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 095420fb6f42fe6ee234e7c48fafa471
 function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e503e0061c1496ef639575e566581db5
