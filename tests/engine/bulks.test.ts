@@ -65,7 +65,10 @@ test('a preview counts what matches and does nothing; then slices do it to exact
     code: 'MR004',
     message: `bulk ${bulk} cannot be continued: it is previewed`,
   });
-  expect(await operator.act('begin', { bulk, reason: 'the site is back' })).toMatchObject({ state: 'running', done: 0 });
+  expect(await operator.act('begin', { bulk, reason: 'the site is back' })).toMatchObject({
+    state: 'running',
+    done: 0,
+  });
   expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'running', done: 500, slices: 1 });
   expect(await workOff(operator, bulk)).toMatchObject({ state: 'done', done: 600, faults: 0, passed_over: 0 });
   expect(await statuses(engine)).toEqual({ failed: 600, running: 600 });
@@ -98,7 +101,10 @@ test('the cost of a preview is that of the stages that would run, by what they h
   const operator = await signIn(engine, 'ann', {});
   expect((await preview(operator, { verb: 'retry' })).preview).toMatchObject({ runs: '10', cost_usd: 7.5 });
   const resets = { verb: 'reset', stage: 'two' };
-  expect((await preview(operator, resets, { status: 'completed' })).preview).toMatchObject({ runs: '2', cost_usd: 0.5 });
+  expect((await preview(operator, resets, { status: 'completed' })).preview).toMatchObject({
+    runs: '2',
+    cost_usd: 0.5,
+  });
   expect((await preview(operator, { verb: 'cancel' })).preview).toEqual({ runs: '0' });
 });
 

@@ -52,9 +52,9 @@ describe.each(Object.entries(overRuns))('%s', (verb, { state, sql, request }) =>
       { verb, run_ids: [runs[1]], runs: 1, subject: 'ann', key: 'user', reason: 'by ann', pipeline: 'flow' },
       { verb, run_ids: [runs[2]], runs: 1, subject: 'bot', key: 'secret', reason: null, pipeline: 'flow' },
     ]);
-    expect(await engine.value('select session from millrace.journal where run_ids = array[$1::bigint]', [runs[0]])).toMatchObject(
-      { user: 'postgres', pid: expect.any(Number) },
-    );
+    expect(
+      await engine.value('select session from millrace.journal where run_ids = array[$1::bigint]', [runs[0]]),
+    ).toMatchObject({ user: 'postgres', pid: expect.any(Number) });
     // The door does what the function of SQL does.
     expect(await states(engine, runs[1] as string)).toEqual(await states(engine, runs[0] as string));
   });

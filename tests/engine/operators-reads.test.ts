@@ -59,9 +59,12 @@ test('runs are found by each thing that is known of them, and by several at once
     [{ ...flow, since: '2026-11-02T09:30:00Z', before: '2026-11-02T09:45:00Z' }, []],
     [{ parent: a }, []],
   ];
-  for (const [query, expected] of cases) expect({ query, found: await ids(operator, query) }).toEqual({ query, found: expected });
+  for (const [query, expected] of cases)
+    expect({ query, found: await ids(operator, query) }).toEqual({ query, found: expected });
   expect(await runs(operator, { run: b })).toMatchObject({
-    runs: [{ entity: second, status: 'failed', trace, at: [{ stage: 'one', state: 'failed', error: { code: 'gone' } }] }],
+    runs: [
+      { entity: second, status: 'failed', trace, at: [{ stage: 'one', state: 'failed', error: { code: 'gone' } }] },
+    ],
   });
   for (const text of [String(b), String(items[1]?.attempt), trace]) {
     const found = await operator.ask<Page>('search', { text });
@@ -169,14 +172,21 @@ describe('a call looks at so many runs at most', () => {
   });
 });
 
-test('forged cursors and filters are refused by name, or lead to nothing more than rights allow', async ({ engine }) => {
+test('forged cursors and filters are refused by name, or lead to nothing more than rights allow', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['mine']), {}, 'mine');
   await engine.pipeline(chain(['theirs']), {}, 'theirs');
   await engine.queued('theirs', 3);
   const operator = await signIn(engine, 'ann', { pipelines: ['mine'] });
-  for (const cursor of ['9000000000000', '1', '0']) expect(await runs(operator, { cursor })).toMatchObject({ runs: [] });
+  for (const cursor of ['9000000000000', '1', '0'])
+    expect(await runs(operator, { cursor })).toMatchObject({ runs: [] });
   const cases: [string, unknown, string][] = [
-    ['runs', { cursor: `1' or true --` }, 'cursor is "1\' or true --", but must be what the last answer to this question had as next'],
+    [
+      'runs',
+      { cursor: `1' or true --` },
+      'cursor is "1\' or true --", but must be what the last answer to this question had as next',
+    ],
     ['runs', { cursor: '-1' }, 'cursor is "-1", but must be what'],
     ['runs', { cursor: 7 }, 'p_query.cursor is 7, but must be of type string'],
     ['runs', { cursor: '5', status: 'failed' }, 'cursor is "5", but must be what'],
@@ -251,15 +261,19 @@ test('hostile texts come back as they were written, cut where they are long', as
     output: { bytes: expect.any(Number), cut: expect.stringMatching(/^\{"text": "é{100}/) },
   });
   expect(await operator.ask('attempt', { attempt: deep?.attempt })).toMatchObject({ output: { value: nested } });
-  const [listed] = (await runs(operator, { status: 'failed' })).runs;
-  expect((listed?.at as { error: Row }[])[0]?.error.message).toHaveLength(2001);
+  expect(await runs(operator, { status: 'failed' })).toMatchObject({
+    runs: [{ at: [{ error: { message: expect.stringMatching(/^.{2000}…$/) } }] }],
+  });
   expect(await operator.ask('dead_letters', { pipeline: 'flow' })).toMatchObject({ groups: [{ error_code: '<b>' }] });
 });
 
 test('a graph of 60 stages, and 1,000 stages in all, are shown at once', async ({ engine }) => {
   const wide = (prefix: string) => [
     { name: `${prefix}_0` },
-    ...Array.from({ length: 59 }, (_, n) => ({ name: `${prefix}_${n + 1}`, needs: [`${prefix}_${Math.floor(n / 2)}`] })),
+    ...Array.from({ length: 59 }, (_, n) => ({
+      name: `${prefix}_${n + 1}`,
+      needs: [`${prefix}_${Math.floor(n / 2)}`],
+    })),
   ];
   for (let n = 0; n < 17; n += 1) await engine.pipeline(wide(`s${n}`), { projection: 'none' }, `wide_${n}`);
   const [id] = await engine.insert();

@@ -102,7 +102,9 @@ test('an operator sees and touches their own pipelines, and others are answered 
     await operator.refused('preview', { do: { verb: 'retry' }, filter: { pipeline } }),
   ];
   const blurred = (answers: unknown) =>
-    JSON.stringify(answers).replaceAll(/"other"|"nosuch"|\\"other\\"|\\"nosuch\\"/g, 'P').replaceAll(/\d+/g, 'n');
+    JSON.stringify(answers)
+      .replaceAll(/"other"|"nosuch"|\\"other\\"|\\"nosuch\\"/g, 'P')
+      .replaceAll(/\d+/g, 'n');
   const foreign = await named('other', other.run, other.attempt);
   expect(blurred(foreign)).toBe(blurred(await named('nosuch', 987654, 987654)));
   for (const { code } of foreign) expect(code).toBe('MR003');
@@ -116,7 +118,9 @@ test('an operator sees and touches their own pipelines, and others are answered 
   });
 });
 
-test('a right that is taken away counts at the next call, and waits for a deed that is under way', async ({ engine }) => {
+test('a right that is taken away counts at the next call, and waits for a deed that is under way', async ({
+  engine,
+}) => {
   await withDeadLetter(engine);
   const operator = await signIn(engine, 'cleo', {});
   await operator.client.query('begin');
@@ -174,7 +178,9 @@ test('results and the details of errors are for who sees payloads', async ({ eng
   expect(await seeing.ask('attempt', { attempt })).toMatchObject({ error: { code: 'gone', detail: 'a secret' } });
 });
 
-test('an admin of all pipelines says who is an operator, nobody else, and it is written down once', async ({ engine }) => {
+test('an admin of all pipelines says who is an operator, nobody else, and it is written down once', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['one']));
   const admin = await signIn(engine, 'hal', { role: 'admin' });
   const some = await signIn(engine, 'ida', { role: 'admin', pipelines: ['flow'] });

@@ -9,7 +9,10 @@ const ofOperators = Object.fromEntries(
   [
     ...['act', 'alerts', 'attempt', 'dead_letters', 'journal', 'overview'],
     ...['pipeline', 'run', 'runs', 'search', 'series'],
-  ].map((name) => [`authenticated public.millrace_${name}(jsonb)`, 'for operators: asks at each call whether one calls']),
+  ].map((name) => [
+    `authenticated public.millrace_${name}(jsonb)`,
+    'for operators: asks at each call whether one calls',
+  ]),
 );
 
 /** Functions of ours that these roles, or PUBLIC, may execute. */

@@ -8,24 +8,25 @@ import { runStage, Worker } from '../support/worker.ts';
 const startAll = (engine: Engine, keys: unknown[], more = '') =>
   engine.value<Row>(`select millrace.start('flow', $1::text[]${more})`, [keys]);
 
-test.for(['columns', 'none'])('a pipeline with projection %s starts as it does by single calls', async (projection, {
-  engine,
-}) => {
-  await engine.configureDoorbell();
-  const stages = [{ name: 'one' }, { name: 'beside' }, { name: 'two', needs: ['one', 'beside'] }];
-  await engine.pipeline(stages, { projection });
-  const [single, ...many] = await engine.insert(6);
-  await engine.sql.query(`select millrace.start('flow', $1)`, [single]);
-  const woken = (await engine.wakes()).length;
-  await engine.advance('1 minute');
-  expect(await startAll(engine, many)).toEqual({ started: 5, under_way: 0 });
-  for (const id of many) expect(await engine.attempts(id)).toEqual(await engine.attempts(single));
-  if (projection === 'columns')
-    for (const id of many) expect(await engine.statuses(id)).toEqual(await engine.statuses(single));
-  expect((await engine.wakes()).length).toBe(woken * 2);
-  expect(await journal(engine)).toMatchObject([{ verb: 'start', runs: 5, outcome: { started: 5, under_way: 0 } }]);
-  expect(await runStage(engine, 'one')).toHaveLength(6);
-});
+test.for(['columns', 'none'])(
+  'a pipeline with projection %s starts as it does by single calls',
+  async (projection, { engine }) => {
+    await engine.configureDoorbell();
+    const stages = [{ name: 'one' }, { name: 'beside' }, { name: 'two', needs: ['one', 'beside'] }];
+    await engine.pipeline(stages, { projection });
+    const [single, ...many] = await engine.insert(6);
+    await engine.sql.query(`select millrace.start('flow', $1)`, [single]);
+    const woken = (await engine.wakes()).length;
+    await engine.advance('1 minute');
+    expect(await startAll(engine, many)).toEqual({ started: 5, under_way: 0 });
+    for (const id of many) expect(await engine.attempts(id)).toEqual(await engine.attempts(single));
+    if (projection === 'columns')
+      for (const id of many) expect(await engine.statuses(id)).toEqual(await engine.statuses(single));
+    expect((await engine.wakes()).length).toBe(woken * 2);
+    expect(await journal(engine)).toMatchObject([{ verb: 'start', runs: 5, outcome: { started: 5, under_way: 0 } }]);
+    expect(await runStage(engine, 'one')).toHaveLength(6);
+  },
+);
 
 test('what is under way is left as it is, and starts over where that is asked', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
@@ -35,7 +36,11 @@ test('what is under way is left as it is, and starts over where that is asked', 
   expect(await startAll(engine, ids)).toEqual({ started: 2, under_way: 2 });
   expect(await engine.attempts(ids[0])).toEqual(['one 1 completed', 'two 1 queued']);
   expect(await startAll(engine, ids, ', p_restart => true')).toEqual({ started: 4, under_way: 0 });
-  expect(await engine.attempts(ids[0])).toEqual(['one 1 completed superseded', 'two 1 cancelled superseded', 'one 2 queued']);
+  expect(await engine.attempts(ids[0])).toEqual([
+    'one 1 completed superseded',
+    'two 1 cancelled superseded',
+    'one 2 queued',
+  ]);
 });
 
 test('a stage that is named begins in all of them, with the results that they have', async ({ engine }) => {
@@ -85,7 +90,10 @@ test('where a key is missing or none, nothing is started, and the keys are named
     code: 'MR002',
     message: expect.stringContaining('a key of table public.items cannot be read as one'),
   });
-  expect(await refused([...ids, null])).toMatchObject({ code: 'MR002', message: 'a key of table public.items is null' });
+  expect(await refused([...ids, null])).toMatchObject({
+    code: 'MR002',
+    message: 'a key of table public.items is null',
+  });
   expect(await refused(null)).toMatchObject({ code: 'MR002' });
   expect(await refused(ids, ', p_priority => 12')).toMatchObject({ code: 'MR002' });
   expect(await refused(ids, ', p_stage => $$none$$')).toMatchObject({ code: 'MR003' });

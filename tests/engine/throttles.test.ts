@@ -12,10 +12,11 @@ const limits = (engine: Engine, stage = 'one') =>
     [stage],
   );
 const throttle = (engine: Engine, by: Row, minutes = 60, stage = 'one') =>
-  engine.sql.query(
-    `select millrace.throttle('flow', $1, $2, millrace.now() + make_interval(mins => $3), 'captchas')`,
-    [stage, JSON.stringify(by), minutes],
-  );
+  engine.sql.query(`select millrace.throttle('flow', $1, $2, millrace.now() + make_interval(mins => $3), 'captchas')`, [
+    stage,
+    JSON.stringify(by),
+    minutes,
+  ]);
 const unthrottle = (engine: Engine) => engine.sql.query(`select millrace.unthrottle('flow', 'one')`);
 
 test('a stage without limits has places in flight, and none when its time is over', async ({ engine }) => {
@@ -159,7 +160,11 @@ test('what a throttle may not be is refused by name, and nothing is changed', as
   const ann = await signIn(engine, 'ann', {});
   const good = { pipeline: 'flow', stage: 'one', minutes: 5, reason: 'captchas', limits: { max_in_flight: 2 } };
   const cases: [Row, string, string][] = [
-    [{ limits: { max_in_flight: 0 } }, 'MR002', 'limits.max_in_flight is 0, but must be a whole number from 1 to 10000'],
+    [
+      { limits: { max_in_flight: 0 } },
+      'MR002',
+      'limits.max_in_flight is 0, but must be a whole number from 1 to 10000',
+    ],
     [{ limits: { rate: { count: 0, per_seconds: 1 } } }, 'MR002', 'limits.rate.count is 0, but must be'],
     [{ limits: {} }, 'MR002', 'limits is {}, but must be an object of rate, max_in_flight or both'],
     [{ limits: { priority: true } }, 'MR002', 'limits.priority is not known'],
