@@ -261,8 +261,9 @@ test('hostile texts come back as they were written, cut where they are long', as
     output: { bytes: expect.any(Number), cut: expect.stringMatching(/^\{"text": "é{100}/) },
   });
   expect(await operator.ask('attempt', { attempt: deep?.attempt })).toMatchObject({ output: { value: nested } });
-  const [listed] = (await runs(operator, { status: 'failed' })).runs;
-  expect((listed?.at as { error: Row }[])[0]?.error.message).toHaveLength(2001);
+  expect(await runs(operator, { status: 'failed' })).toMatchObject({
+    runs: [{ at: [{ error: { message: expect.stringMatching(/^.{2000}…$/) } }] }],
+  });
   expect(await operator.ask('dead_letters', { pipeline: 'flow' })).toMatchObject({ groups: [{ error_code: '<b>' }] });
 });
 
