@@ -2405,7 +2405,7 @@ function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns tex
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 49754fdeeb8e2898590c7cf3e9c7c649
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 076ffffa875101ea96f9234ae9cbdcb2
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e2dffca4b2f8f026980c8eb9f74eb724
 function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e513b4a96b906a733ec308ad3107a1a5
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
@@ -2619,6 +2619,7 @@ function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait bool
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ffb82e763e57dd09fff726ff6583a45
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
+function millrace.lock_table(p_definition jsonb, p_table regclass) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4cb3fe2bab5ca083ed4e9ecb7b6526
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.lock_waiting(p_pipeline millrace.pipelines, p_value text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 09ddd8a709957734ce3cab145902f6e3
 function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2362c83a626bfe95adb2d5defa5c2a1d

@@ -819,7 +819,8 @@ create table millrace.alert_rules (
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_rules_kind_known check (kind in (
-      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
+      'engine')),
   pipeline text,
   stage text,
   above numeric,
@@ -4121,6 +4122,24 @@ as $$
   returning p.id
 $$;
 
+-- Locks the entity table that a definition is about to change. attach() would wait for whoever
+-- writes the table in any case; waiting here, the checks see the runs that those begin. Without a
+-- projection, who begins a run has only locked its row; and where rows are shown anew, nobody may
+-- hold one.
+create or replace function millrace.lock_table(p_definition jsonb, p_table regclass) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('lock table %s in %s mode', p_table, case
+    when p_definition #>> '{entity,projection}' = 'none' or p_definition ? 'replaces'
+      or exists (select from millrace.changed_values(p_definition))
+      then 'exclusive'
+    else 'share row exclusive'
+  end);
+end
+$$;
+
 -- Defines a pipeline or changes it: checks the definition, and what it changes under live runs,
 -- then writes it.
 create or replace function millrace.define(p_definition jsonb) returns int
@@ -4138,15 +4157,7 @@ declare
 begin
   perform millrace.check_table(v_table);
   perform millrace.lock_limiters(v_name);
-  -- attach() would wait for whoever writes the table in any case; waiting here, the checks see the
-  -- runs that those begin. Without a projection, who begins a run has only locked its row; and
-  -- where rows are shown anew, nobody may hold one.
-  execute format('lock table %s in %s mode', v_table, case
-    when v_definition #>> '{entity,projection}' = 'none' or v_definition ? 'replaces'
-      or exists (select from millrace.changed_values(v_definition))
-      then 'exclusive'
-    else 'share row exclusive'
-  end);
+  perform millrace.lock_table(v_definition, v_table);
   v_changed := (
     select jsonb_object_agg(c.was, c.now) from millrace.changed_values(v_definition) c);
   perform millrace.check_moved(v_name, v_table, v_key);
@@ -11441,8 +11452,8 @@ begin
 end
 $$;
 
--- Removes alerts of rules that were resolved before this time, and messages that ended before it: at
--- most 10,000 of each, and says how many alerts.
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it:
+-- at most 10,000 of each, and says how many alerts.
 create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -24796,9 +24807,9 @@ $$;
 
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state: among those that show one of these values, those
--- whose runs are between two ids, or all. A claim is not shown while somebody holds the row, and a retry that fell due is
--- shown by the next sweep; a question's steps are a person's.
+-- Finds rows whose status is not their run's state: among those that show one of these values,
+-- those whose runs are between two ids, or all. A claim is not shown while somebody holds the row,
+-- and a retry that fell due is shown by the next sweep; a question's steps are a person's.
 create or replace function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
   p_until bigint default null
@@ -28999,8 +29010,8 @@ begin
       'millrace.graph_of(jsonb)', 'millrace.after_of(int4, jsonb)',
       'millrace.save_version_stages(int4, int4, jsonb)', 'millrace.note_awaited(int4)',
       'millrace.save_version(int4, jsonb)', 'millrace.add_columns(regclass, text[])',
-      'millrace.save_pipeline(jsonb, regclass)', 'millrace.define(jsonb)',
-      'millrace.definition_schema()', 'millrace.setting_findings()',
+      'millrace.save_pipeline(jsonb, regclass)', 'millrace.lock_table(jsonb, regclass)',
+      'millrace.define(jsonb)', 'millrace.definition_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
       'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
