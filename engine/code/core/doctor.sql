@@ -245,6 +245,6 @@ begin
 end
 $$;
 comment on function millrace.doctor(boolean) is
-  'Checks the engine''s configuration and health, one line each with the remedy. It answers as fast '
-  'in a large database as in a small one; with p_deep it also checks the invariants of all runs, '
-  'which the sweep otherwise does in slices.';
+  'Checks the engine''s configuration and health, one line each with the remedy. It answers as '
+  'fast in a large database as in a small one; with p_deep it also checks the invariants of all '
+  'runs, which the sweep otherwise does in slices.';

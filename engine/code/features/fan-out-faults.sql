@@ -1,7 +1,7 @@
 -- What fan-outs, their attempts and their children say of each other
 
--- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor takes
--- the fan-out over.
+-- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
+-- takes the fan-out over.
 create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
@@ -30,6 +30,8 @@ where f.state = 'open'
       and s.stage_id = f.stage_id
       and s.state in ('queued', 'started')
       and not s.superseded);
+comment on view millrace.fan_out_faults is
+  'Fan-outs that nobody will finish, for check_invariants().';
 
 -- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
 -- those who have many.
@@ -53,3 +55,5 @@ cross join lateral (
 where f.state = 'open'
   and not t.recount
   and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed);
+comment on view millrace.sum_faults is
+  'Sums of fan-outs that are not what the children came to, for check_invariants().';
