@@ -33,7 +33,8 @@ declare
   v_altered constant text[] := array[
       'millrace.pipelines', 'millrace.stages', 'millrace.runs', 'millrace.version_moves',
       'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
-      'millrace.check_progress', 'millrace.log', 'millrace.alerts'
+      'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
+      'millrace.bulks', 'millrace.silences'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -629,6 +630,185 @@ comment on table millrace.prune_progress is
 alter table millrace.runs set (
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
+-- Operators, the journal of what they do, what they do in bulk, throttles and silences.
+
+create table millrace.operators (
+  subject text constraint operators_pkey primary key
+    constraint operators_subject_length check (length(subject) between 1 and 500),
+  role text not null
+    constraint operators_role_known check (role in ('viewer', 'operator', 'admin')),
+  pipelines text[],
+  payloads boolean not null default false,
+  note text not null default '',
+  line bigint,
+  added_at timestamptz not null default millrace.now()
+);
+comment on table millrace.operators is
+  'Who may use the functions public.millrace_overview to millrace_act with a user''s token. Asked '
+  'at each call, so that a change counts at once. A viewer reads, an operator acts too, an admin '
+  'says who is an operator.';
+comment on column millrace.operators.subject is
+  'The sub of their token as text, whoever issued it.';
+comment on column millrace.operators.pipelines is
+  'The pipelines that they see; null for all.';
+comment on column millrace.operators.line is
+  'The line of the journal that tells who made them what they are.';
+comment on column millrace.operators.payloads is
+  'Whether they see results, metadata and the details of errors.';
+
+create table millrace.journal (
+  id bigint generated always as identity constraint journal_pkey primary key,
+  at timestamptz not null,
+  verb text not null,
+  pipeline text,
+  stage text,
+  run_ids bigint[] not null default '{}',
+  runs int not null,
+  subject text,
+  key text not null
+    constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
+  key_print text,
+  session jsonb not null,
+  filter jsonb,
+  reason text,
+  request_id text,
+  request_print text,
+  bulk_id bigint,
+  outcome jsonb not null default '{}'
+);
+create unique index journal_by_request on millrace.journal (key, subject, request_id)
+  nulls not distinct where request_id is not null;
+create index journal_by_pipeline on millrace.journal (pipeline, id);
+create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
+create index journal_by_time on millrace.journal (at);
+comment on table millrace.journal is
+  'What people did, one line a deed, written in the transaction of the deed itself, whichever way '
+  'it came. Insert-only: a line goes after journal_days, and not before.';
+comment on column millrace.journal.subject is
+  'The sub of the token, or the operator whom a secret key names; null for a session of SQL that '
+  'names nobody.';
+comment on column millrace.journal.key is
+  'With what they came: a user''s token, a secret key, or a session of SQL. engine: nobody, its '
+  'time was over.';
+comment on column millrace.journal.key_print is
+  'Eight digits of the SHA-256 of the secret key, which tell keys apart and open nothing.';
+comment on column millrace.journal.request_print is
+  'A digest of the request, by which another one under the same request_id is told.';
+
+create table millrace.bulks (
+  id bigint generated always as identity constraint bulks_pkey primary key,
+  state text not null default 'previewed'
+    constraint bulks_state_known
+      check (state in ('previewed', 'running', 'done', 'aborted', 'stopped')),
+  verb text not null,
+  args jsonb not null,
+  filter jsonb not null,
+  conditions jsonb not null,
+  pipeline_id int not null
+    constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
+  subject text,
+  key text not null,
+  frozen_at timestamptz not null,
+  last_run_id bigint not null,
+  preview jsonb not null,
+  next_run_id bigint not null default 0,
+  at_end_at timestamptz,
+  held bigint[] not null default '{}',
+  slices int not null default 0,
+  done int not null default 0,
+  passed_over int not null default 0,
+  faults int not null default 0,
+  reason text,
+  why text,
+  created_at timestamptz not null,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+create index bulks_running on millrace.bulks (id) where state = 'running';
+comment on table millrace.bulks is
+  'One row a verb over all runs that match a filter, worked off in slices by who began it and by '
+  'the sweep. Whoever works on it holds the row.';
+comment on column millrace.bulks.conditions is
+  'The filter with ids in place of names, as find_runs() reads it.';
+comment on column millrace.bulks.frozen_at is
+  'Runs that came to match after that are none of it.';
+comment on column millrace.bulks.next_run_id is
+  'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.held is
+  'Runs that somebody held when it came to them; each slice looks at them again.';
+comment on column millrace.bulks.passed_over is
+  'Runs that matched and no longer did when it came to them.';
+
+create table millrace.bulk_faults (
+  bulk_id bigint not null
+    constraint bulk_faults_bulk_fkey references millrace.bulks on delete cascade,
+  run_id bigint not null,
+  code text not null,
+  message text not null,
+  constraint bulk_faults_pkey primary key (bulk_id, run_id)
+);
+comment on table millrace.bulk_faults is
+  'Runs to which the verb of a bulk could not be done, and why.';
+
+create table millrace.throttles (
+  stage_id int
+    constraint throttles_pkey primary key
+    constraint throttles_stage_fkey references millrace.stages on delete cascade,
+  limits jsonb not null,
+  declared jsonb,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.throttles is
+  'What holds over the limits of a stage''s definition for a while. stages.limits has both put '
+  'together, so that a claim reads no more than it did.';
+comment on column millrace.throttles.declared is
+  'The limits of the definition, which hold again when it is over.';
+
+alter table millrace.pipelines add column switched_line bigint;
+alter table millrace.stages add column switched_line bigint;
+comment on column millrace.pipelines.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+comment on column millrace.stages.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+
+alter table millrace.alerts
+  add column acknowledged_at timestamptz,
+  add column acknowledged_by text;
+comment on column millrace.alerts.acknowledged_by is
+  'Who has said that they look after it; null while nobody has.';
+
+create table millrace.silences (
+  id bigint generated always as identity constraint silences_pkey primary key,
+  pipeline text,
+  stage text,
+  kind text,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null
+);
+create index silences_by_end on millrace.silences (until);
+comment on table millrace.silences is
+  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
+  'stands for any.';
+
+-- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
+create type millrace.caller as (
+  subject text,
+  key text,
+  key_print text,
+  role text,
+  pipelines text[],
+  payloads boolean
+);
+
+insert into millrace.settings (name, value, comment) values
+  ('operators_need_aal2', 'false',
+    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
@@ -643,7 +823,7 @@ select pg_temp.drop_functions(array[
       'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
       'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
-      'millrace.fan_out_faults()'
+      'millrace.fan_out_faults()', 'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -1855,13 +2035,10 @@ begin
 end
 $$;
 
--- Cancels a run by a person's call.
-create or replace function millrace.cancel(p_run bigint) returns void
+-- Cancels a run.
+create or replace function millrace.cancel_one(p_run bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_status millrace.run_status;
@@ -1877,6 +2054,20 @@ begin
   end if;
   perform millrace.end_runs(array[p_run], 'cancelled');
   perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+end
+$$;
+
+-- Cancels a run by a person's call.
+create or replace function millrace.cancel(p_run bigint) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.cancel_one(p_run);
+  perform millrace.note_run('cancel', p_run);
 end
 $$;
 
@@ -3787,6 +3978,7 @@ begin
   perform millrace.save_cut_over(v_pipeline_id, v_definition);
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
+  perform millrace.keep_throttles(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
@@ -7308,6 +7500,7 @@ declare
   v_cap constant int := 10000;
   v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
+  v_answer jsonb;
 begin
   perform millrace.check_condition(p_pipeline, p_condition);
   if p_dry_run then
@@ -7318,8 +7511,11 @@ begin
   end if;
   v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
-  return jsonb_build_object(
+  v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
+  perform millrace.note('replay', p_pipeline, p_condition ->> 'stage', v_runs,
+    jsonb_build_object('filter', p_condition, 'outcome', v_answer));
+  return v_answer;
 end
 $$;
 
@@ -7490,13 +7686,10 @@ begin
 end
 $$;
 
--- Retries one run by a person's call.
-create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+-- Retries one run.
+create or replace function millrace.retry_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run millrace.runs;
@@ -7532,6 +7725,20 @@ begin
       using errcode = 'MR004', hint =
         'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
   end if;
+end
+$$;
+
+-- Retries one run by a person's call.
+create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.retry_one(p_run, p_stage);
+  perform millrace.note_run('retry', p_run, p_stage);
 end
 $$;
 
@@ -7938,12 +8145,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
-    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days')
-      and new.value !~ '^[1-9][0-9]{0,3}$'
+    when new.name in ('worker_seconds', 'retention_days', 'journal_days', 'minutes_hours',
+          'hours_days')
+        and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name = 'use_new_pipeline' and new.value not in ('true', 'false')
+    when new.name in ('use_new_pipeline', 'operators_need_aal2')
+        and new.value not in ('true', 'false')
       then 'true or false' end;
 begin
   if v_wanted is not null then
@@ -8164,7 +8373,10 @@ begin
   end if;
   if p_priority is not null and (
       select r.status = 'running' from millrace.runs r where r.id = v_run) then
-    perform millrace.prioritise(v_run, p_priority);
+    perform millrace.prioritise_one(v_run, p_priority);
+  end if;
+  if p_restart then
+    perform millrace.note_run('restart', v_run, p_stage);
   end if;
   return v_run;
 end
@@ -8491,7 +8703,7 @@ begin
   v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
-  v_done := v_done || millrace.sweep_checks();
+  v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -11579,6 +11791,582 @@ begin
 end
 $$;
 
+-- Bulks: how a slice of one is worked off
+--
+-- A slice waits for nobody: it takes rows and runs that nobody holds, in the lock order, and comes
+-- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
+-- that match no more are passed over.
+
+-- Locks those of these runs, with their entities, that nobody holds; returns them.
+create or replace function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)), false);
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
+end
+$$;
+
+-- Does the verb of a bulk to held runs, all at once where there is a way to.
+create or replace function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run bigint;
+begin
+  if p_bulk.verb = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    foreach v_run in array p_run_ids loop
+      perform millrace.do_to_run(v_run, p_bulk.args);
+    end loop;
+  end if;
+end
+$$;
+
+-- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
+-- is noted as a fault, or left for later where the error says to try again.
+create or replace function millrace.do_to_each(
+  p_bulk millrace.bulks,
+  p_run_ids bigint[],
+  out done bigint[],
+  out faulty bigint[],
+  out busy bigint[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half int := cardinality(p_run_ids) / 2;
+  v_context text;
+  v_one record;
+  v_other record;
+begin
+  done := '{}';
+  faulty := '{}';
+  busy := '{}';
+  if cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  begin
+    perform millrace.do_to_held(p_bulk, p_run_ids);
+    done := p_run_ids;
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 and millrace.error_kind(sqlstate, v_context) = 'transient' then
+      busy := p_run_ids;
+      return;
+    elsif v_half = 0 then
+      faulty := p_run_ids;
+      insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
+      values (p_bulk.id, p_run_ids[1], sqlstate, millrace.cut_text(sqlerrm, 1000))
+      on conflict on constraint bulk_faults_pkey do nothing;
+      return;
+    end if;
+  end;
+  v_one := millrace.do_to_each(p_bulk, p_run_ids[:v_half]);
+  v_other := millrace.do_to_each(p_bulk, p_run_ids[v_half + 1:]);
+  done := v_one.done || v_other.done;
+  faulty := v_one.faulty || v_other.faulty;
+  busy := v_one.busy || v_other.busy;
+end
+$$;
+
+-- Says why whoever began a bulk may no longer act in it; null where they may.
+create or replace function millrace.bulk_fault(p_bulk millrace.bulks) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_bulk.key = 'user' and not exists (
+      select
+      from millrace.operators o
+      join millrace.pipelines p on p.id = p_bulk.pipeline_id
+      where o.subject = p_bulk.subject
+        and o.role in ('operator', 'admin')
+        and (o.pipelines is null or p.name = any (o.pipelines))) then
+    return format('%s may no longer act here', p_bulk.subject);
+  end if;
+  return null;
+end
+$$;
+
+-- Saves how far a bulk has come with a slice. What somebody has held for ten minutes since its end
+-- was reached becomes a fault.
+create or replace function millrace.save_slice(
+  p_bulk millrace.bulks,
+  p_next bigint,
+  p_held bigint[],
+  p_counts int[])
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_at_end_at timestamptz := coalesce(p_bulk.at_end_at, case
+    when p_next is null or p_next >= p_bulk.last_run_id then v_now end);
+  v_given_up bigint[] := case
+    when v_at_end_at <= v_now - interval '10 minutes' then p_held
+    else '{}'
+  end;
+  v_held bigint[] := case when cardinality(v_given_up) > 0 then '{}' else p_held end;
+  v_over boolean := v_at_end_at is not null and cardinality(v_held) = 0;
+begin
+  insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+  select p_bulk.id, g, 'busy', 'somebody held its row for ten minutes'
+  from unnest(v_given_up) g
+  on conflict on constraint bulk_faults_pkey do nothing;
+  update millrace.bulks b
+  set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
+    slices = b.slices + 1, done = b.done + p_counts[1],
+    faults = b.faults + p_counts[2] + cardinality(v_given_up),
+    passed_over = b.passed_over + p_counts[3],
+    state = case when v_over then 'done' else b.state end,
+    ended_at = case when v_over then v_now end
+  where b.id = p_bulk.id
+  returning b.* into p_bulk;
+  if v_over then
+    perform millrace.schedule_bulks();
+  end if;
+  return p_bulk;
+end
+$$;
+
+-- Works off the next slice of a bulk, unless somebody else is doing so. It gives way before
+-- Postgres looks for deadlocks.
+create or replace function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_bulk millrace.bulks;
+  v_found record;
+  v_wanted bigint[];
+  v_free bigint[];
+  v_still bigint[];
+  v_did record;
+  v_held bigint[];
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  where b.id = p_bulk_id
+  for no key update skip locked;
+  if not found then
+    select b.* into v_bulk from millrace.bulks b where b.id = p_bulk_id;
+    return v_bulk;
+  elsif v_bulk.state <> 'running' then
+    return v_bulk;
+  elsif millrace.bulk_fault(v_bulk) is not null then
+    update millrace.bulks b
+    set state = 'stopped', why = millrace.bulk_fault(v_bulk)
+    where b.id = p_bulk_id
+    returning b.* into v_bulk;
+    return v_bulk;
+  end if;
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id, 500, p_up => true);
+  v_wanted := v_bulk.held[:200] || v_found.run_ids;
+  v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
+  v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
+    null, cardinality(v_free) + 1, p_up => true)).run_ids;
+  v_did := millrace.do_to_each(v_bulk, v_still);
+  v_held := v_bulk.held[201:] || v_did.busy || array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.id <> all (v_free)
+    order by r.id);
+  if cardinality(v_still) > 0 then
+    perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
+      v_did.done,
+      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+        'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
+          'faults', cardinality(v_did.faulty), 'held', cardinality(v_did.busy))));
+  end if;
+  return millrace.save_slice(v_bulk, v_found.next, v_held, array[
+    cardinality(v_did.done), cardinality(v_did.faulty),
+    cardinality(v_free) - cardinality(v_still)]);
+end
+$$;
+
+-- Works off a slice of each bulk that runs, for pg_cron and the sweep. A fault of one ends no
+-- other.
+create or replace function millrace.work_bulks() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_bulk_id bigint;
+  v_worked int := 0;
+  v_context text;
+begin
+  for v_bulk_id in
+    select b.id
+    from millrace.bulks b
+    where b.state = 'running'
+    order by b.id
+  loop
+    begin
+      perform millrace.work_slice(v_bulk_id);
+      v_worked := v_worked + 1;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'bulk_failed',
+          format('A slice of bulk %s failed: %s', v_bulk_id, sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  return v_worked;
+end
+$$;
+
+-- Schedules the job that works on bulks while one runs, else not at all. As with the poller, nobody
+-- waits for another's row of cron.job: the sweep works on bulks, too.
+create or replace function millrace.schedule_bulks() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_wanted boolean := exists (select from millrace.bulks b where b.state = 'running');
+begin
+  if v_wanted = exists (select from cron.job j where j.jobname = 'millrace-bulks')
+    or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_bulks')) then
+    return;
+  elsif v_wanted then
+    perform cron.schedule('millrace-bulks', '2 seconds', 'select millrace.work_bulks()');
+  else
+    perform cron.unschedule('millrace-bulks');
+  end if;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'bulks_not_scheduled',
+        'The job of the bulks could not be scheduled: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- The sweep's part: throttles whose time is over, a slice of each bulk, old lines of the journal.
+create or replace function millrace.sweep_operators() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_context text;
+begin
+  perform millrace.end_throttles();
+  perform millrace.prune_journal();
+  perform millrace.schedule_bulks();
+  return jsonb_build_object('bulks', millrace.work_bulks());
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of throttles, bulks and the journal failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return '{}';
+end
+$$;
+
+-- Bulks: a verb over all runs that match a filter
+--
+-- A preview writes a row of millrace.bulks with the filter, its times frozen, and counts what it
+-- would meet. Whoever begins it owns it. Then it is worked off in slices of at most 500 runs, in
+-- the order of their ids (bulk-slices.sql), by calls of `continue`, by a job of pg_cron that runs
+-- as long as there is one, and by the sweep. What has been done stands in its row, which each slice
+-- changes in its own transaction: so it goes on from there whatever ended the last one, and comes
+-- to no run twice.
+
+-- Shows a bulk.
+create or replace function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'bulk', p_bulk.id, 'state', p_bulk.state, 'do', p_bulk.args, 'filter', p_bulk.filter,
+    'by', p_bulk.subject, 'reason', p_bulk.reason, 'preview', p_bulk.preview,
+    'frozen_at', p_bulk.frozen_at, 'began_at', p_bulk.began_at, 'ended_at', p_bulk.ended_at,
+    'why', p_bulk.why, 'slices', p_bulk.slices, 'done', p_bulk.done,
+    'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
+    'held', cardinality(p_bulk.held),
+    'faults_by_run', (
+      select jsonb_agg(jsonb_build_object(
+        'run', f.run_id, 'code', f.code, 'message', f.message) order by f.run_id)
+      from (
+        select o.*
+        from millrace.bulk_faults o
+        where o.bulk_id = p_bulk.id
+        order by o.run_id
+        limit 100) f)))
+$$;
+
+-- Raises MR002 unless what a bulk is to do is a verb over runs with what that verb needs, and its
+-- filter a filter of one pipeline. Returns the filter with the state of runs that the verb is for.
+create or replace function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fields jsonb := millrace.act_fields();
+  v_wanted text[] := case p_do ->> 'verb'
+    when 'skip' then '{stage}'
+    when 'fail' then '{stage}'
+    when 'prioritise' then '{priority}'
+    else '{}'
+  end;
+begin
+  perform millrace.check_asked(p_do, jsonb_build_object(
+    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}'::jsonb,
+    'stage', v_fields -> 'stage', 'message', v_fields -> 'message',
+    'permanent', v_fields -> 'permanent', 'priority', v_fields -> 'priority'), 'do');
+  perform millrace.need_fields(p_do, variadic array['verb'] || v_wanted);
+  perform millrace.check_asked(p_filter, millrace.filter_fields(), 'filter');
+  if not p_filter ? 'pipeline' then
+    raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
+      using errcode = 'MR002', hint = 'Set it; nothing was done.';
+  elsif not p_filter ? 'status' and p_do ->> 'verb' = 'reset' then
+    raise exception 'filter.status is missing, but a reset takes up runs that are over, too'
+      using errcode = 'MR002', hint = 'Say which: running, completed, failed or cancelled.';
+  end if;
+  return jsonb_build_object('status',
+    case when p_do ->> 'verb' = 'retry' then 'failed' else 'running' end) || p_filter;
+end
+$$;
+
+-- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
+-- and all that come after them, at what each has cost on average. Null where none has told that.
+create or replace function millrace.estimate_cost(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_run_ids bigint[])
+returns numeric
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with begun as (
+    select r.version_id, b.stage_id, count(*) as runs
+    from millrace.runs r
+    cross join lateral (
+      select vs.stage_id
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where p_do ->> 'verb' in ('reset', 'skip')
+        and vs.version_id = r.version_id
+        and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
+      union
+      select a.stage_id
+      from millrace.attempts a
+      where p_do ->> 'verb' = 'retry'
+        and a.run_id = r.id
+        and a.state in ('failed', 'cancelled')
+        and not a.superseded) b
+    where r.id = any (p_run_ids)
+    group by r.version_id, b.stage_id
+  )
+  select round(sum(b.runs * c.cost_usd), 6)
+  from begun b
+  join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
+  join (
+    select t.stage_id, t.cost_usd / t.completed as cost_usd
+    from millrace.totals t
+    where t.pipeline_id = p_pipeline_id
+      and t.stage_id <> 0
+      and t.completed > 0
+      and t.cost_usd > 0) c
+    on c.stage_id = any (vs.dependents)
+    or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
+$$;
+
+-- Counts what a bulk would meet, up to 10,000 runs, and estimates what that costs. It looks at so
+-- many runs at most: whether there are more it may leave open.
+create or replace function millrace.preview_of(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_conditions jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[] := '{}';
+  v_next bigint := 0;
+  v_found record;
+  v_cost numeric;
+begin
+  for v_look in 1 .. 25 loop
+    v_found := millrace.find_runs(
+      p_conditions, v_next, 10000 - cardinality(v_runs), p_up => true);
+    v_runs := v_runs || v_found.run_ids;
+    v_next := v_found.next;
+    exit when v_next is null or cardinality(v_runs) >= 10000;
+  end loop;
+  v_cost := millrace.estimate_cost(p_pipeline_id, p_do, v_runs);
+  return (
+    select jsonb_build_object(
+      'runs', case
+        when v_next is not null then trim(to_char(count(*), '999,999')) || '+'
+        else count(*)::text
+      end,
+      'oldest', min(coalesce(r.finished_at, r.created_at)),
+      'newest', max(coalesce(r.finished_at, r.created_at)),
+      'cost_usd', v_cost)
+    from millrace.runs r
+    where r.id = any (v_runs));
+end
+$$;
+
+-- Makes the row of a bulk and says what it would meet. Nothing is done to any run.
+create or replace function millrace.preview_bulk(
+  p_caller millrace.caller,
+  p_do jsonb,
+  p_filter jsonb,
+  p_reason text)
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_filter jsonb := millrace.check_bulk(p_do, p_filter);
+  v_pipeline millrace.pipelines := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
+  v_last bigint := coalesce((select r.id from millrace.runs r order by r.id desc limit 1), 0);
+  v_bulk millrace.bulks;
+begin
+  if p_do ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_do ->> 'stage');
+  end if;
+  -- Up to now, this very moment included.
+  v_filter := v_filter || jsonb_build_object('before', least(
+    millrace.asked_time(p_filter, 'before'), v_now + interval '1 microsecond'));
+  v_bulk.conditions := millrace.read_filter(p_caller, v_filter)
+    || jsonb_build_object('last_run_id', v_last);
+  insert into millrace.bulks (
+    verb, args, filter, conditions, pipeline_id, subject, key, frozen_at, last_run_id, preview,
+    reason, created_at)
+  values (
+    p_do ->> 'verb', p_do, v_filter, v_bulk.conditions, v_pipeline.id, p_caller.subject,
+    p_caller.key, v_now, v_last, millrace.preview_of(v_pipeline.id, p_do, v_bulk.conditions),
+    p_reason, v_now)
+  returning * into v_bulk;
+  return v_bulk;
+end
+$$;
+
+-- Finds a bulk of a pipeline that the caller sees, and holds it; raises MR003 where there is none.
+create or replace function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
+returns millrace.bulks
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bulk millrace.bulks;
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  join millrace.pipelines p on p.id = b.pipeline_id
+  where b.id = p_bulk
+    and millrace.sees(p_caller, p.name)
+  for no key update of b;
+  if not found then
+    raise exception 'there is no bulk % that you see', coalesce(p_bulk::text, 'null')
+      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+  end if;
+  return v_bulk;
+end
+$$;
+
+-- Raises MR004 about a bulk whose state does not allow a verb.
+create or replace function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'bulk % cannot be %: it is %', p_bulk.id, p_verb, p_bulk.state
+    using errcode = 'MR004', hint = case p_bulk.state
+      when 'previewed' then 'Begin it first.'
+      when 'running' then 'It is under way: continue helps it on, abort ends it.'
+      when 'stopped' then 'Who began it is no operator any more: begin it anew.'
+      else 'Preview it anew.'
+    end;
+end
+$$;
+
+-- Begins, goes on with, aborts or shows a bulk, or makes the preview of one. Who begins it is whom
+-- its slices act for. Returns what the journal is to say of it.
+create or replace function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := p_request ->> 'verb';
+  v_bulk millrace.bulks;
+begin
+  if v_verb = 'preview' then
+    perform millrace.need_fields(p_request, 'do', 'filter');
+    v_bulk := millrace.preview_bulk(
+      p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
+  else
+    perform millrace.need_fields(p_request, 'bulk');
+    v_bulk := millrace.bulk_seen(p_caller, (p_request ->> 'bulk')::bigint);
+  end if;
+  if v_verb = 'begin' then
+    if v_bulk.state not in ('previewed', 'stopped') then
+      perform millrace.refuse_bulk(v_bulk, 'begun');
+    end if;
+    update millrace.bulks b
+    set state = 'running', subject = p_caller.subject, key = p_caller.key, why = null,
+      began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+    perform millrace.schedule_bulks();
+  elsif v_verb = 'abort' then
+    if v_bulk.state not in ('previewed', 'running', 'stopped') then
+      perform millrace.refuse_bulk(v_bulk, 'aborted');
+    end if;
+    update millrace.bulks b
+    set state = 'aborted', ended_at = millrace.now(), why = p_request ->> 'reason'
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+    perform millrace.schedule_bulks();
+  elsif v_verb = 'continue' then
+    if v_bulk.state not in ('running', 'done') then
+      perform millrace.refuse_bulk(v_bulk, 'continued');
+    end if;
+    v_bulk := millrace.work_slice(v_bulk.id);
+  end if;
+  return jsonb_build_object(
+    'pipeline', v_bulk.filter ->> 'pipeline', 'stage', v_bulk.args ->> 'stage',
+    'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.shown_bulk(v_bulk));
+end
+$$;
+
 -- Cancelling children
 --
 -- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
@@ -13334,6 +14122,8 @@ begin
   update millrace.cut_overs c
   set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now()
   where c.pipeline_id = v_new.id;
+  perform millrace.note('set_cut_over', p_pipeline, null, '{}', jsonb_build_object(
+    'outcome', jsonb_build_object('mode', p_mode, 'share', p_share, 'groups', p_groups)));
 end
 $$;
 
@@ -13924,6 +14714,1337 @@ begin
   insert into millrace.cut_overs (pipeline_id, changed_at)
   values (p_pipeline_id, millrace.now())
   on conflict on constraint cut_overs_pkey do nothing;
+end
+$$;
+
+-- The operators' door: one function for every verb
+--
+-- millrace_act() asks who calls, reads the request, does the verb and writes the line of the
+-- journal, all in one transaction. A request_id that the same operator has used before is answered
+-- as it was, and nothing is done again.
+
+-- Says which fields a request may have.
+create or replace function millrace.act_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
+      "pause", "unpause", "throttle", "unthrottle", "acknowledge", "silence",
+      "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
+    'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
+    'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
+    'operator', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'pipeline', f.fields -> 'pipeline', 'stage', f.fields -> 'stage',
+    'run', f.fields -> 'run', 'entity', f.fields -> 'entity',
+    'message', '{"type": "string", "maxLength": 2000}'::jsonb,
+    'permanent', '{"type": "boolean"}'::jsonb,
+    'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
+    'limits', '{"type": "object"}'::jsonb,
+    'until', f.fields -> 'since',
+    'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
+    'alert', f.fields -> 'run',
+    'kind', f.fields -> 'stage',
+    'bulk', f.fields -> 'run',
+    'do', '{"type": "object"}'::jsonb,
+    'filter', '{"type": "object"}'::jsonb,
+    'subject', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'role', '{"enum": ["viewer", "operator", "admin"]}'::jsonb,
+    'pipelines', '{"type": ["array", "null"], "maxItems": 1000,
+      "items": {"type": "string", "maxLength": 100}}'::jsonb,
+    'payloads', '{"type": "boolean"}'::jsonb)
+  from (select millrace.filter_fields() as fields) f
+$$;
+
+-- Raises MR002 where a request lacks one of the fields that its verb needs.
+create or replace function millrace.need_fields(p_request jsonb, variadic p_fields text[])
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_field text;
+begin
+  foreach v_field in array p_fields loop
+    if coalesce(p_request -> v_field, 'null') = 'null' then
+      raise exception '% is missing, but % needs it', v_field, p_request ->> 'verb'
+        using errcode = 'MR002', hint = format('Set %s; nothing was done.', v_field);
+    end if;
+  end loop;
+end
+$$;
+
+-- Reads until when something is to hold: a time, or so many minutes from now.
+create or replace function millrace.asked_end(p_request jsonb) returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(millrace.asked_time(p_request, 'until'),
+    millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
+$$;
+
+-- Finds the answer to a request that the same operator has sent before; null where it is new.
+-- Raises MR004 where its request_id was that of another request. Of two at once the second waits.
+create or replace function millrace.answered_before(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line millrace.journal;
+begin
+  if not p_request ? 'request_id' then
+    return null;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended(
+    concat_ws(' ', 'millrace.request', p_caller.key, p_caller.subject, p_request ->> 'request_id'),
+    0));
+  select j.* into v_line
+  from millrace.journal j
+  where j.key = p_caller.key
+    and j.subject is not distinct from p_caller.subject
+    and j.request_id = p_request ->> 'request_id';
+  if not found then
+    return null;
+  elsif v_line.request_print <> md5(p_request::text) then
+    raise exception 'request_id % was that of another request, line % of the journal',
+      millrace.short_json(p_request -> 'request_id'), v_line.id
+      using errcode = 'MR004', hint = 'Make up a new one for each request; nothing was done.';
+  end if;
+  return v_line.outcome || jsonb_build_object('repeated', true);
+end
+$$;
+
+-- Does a verb to the run that a request names, or to the newest of the row that it names. Returns
+-- what the journal is to say of it.
+create or replace function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_request ->> 'stage';
+  v_outcome jsonb := '{}';
+  v_run millrace.runs;
+  v_pipeline millrace.pipelines;
+begin
+  if p_request ? 'run' then
+    v_run := millrace.run_seen(p_caller, (p_request ->> 'run')::bigint);
+  else
+    perform millrace.need_fields(p_request, 'pipeline', 'entity');
+    v_run := millrace.run_seen(p_caller, millrace.run_of(
+      (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
+      p_request ->> 'entity'));
+  end if;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = v_run.pipeline_id;
+  if v_stage is not null then
+    perform millrace.stage_seen(v_pipeline, v_stage);
+  end if;
+  perform millrace.do_to_run(v_run.id, p_request);
+  if p_request ->> 'verb' in ('fail', 'prioritise') then
+    v_outcome := p_request - array['verb', 'reason', 'request_id', 'operator', 'pipeline',
+      'entity', 'run', 'stage'];
+  end if;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage,
+    'run_ids', array[v_run.id],
+    'outcome', v_outcome || jsonb_build_object('run', v_run.id, 'status', (
+      select r.status from millrace.runs r where r.id = v_run.id)));
+end
+$$;
+
+-- Does a verb to one run.
+create or replace function millrace.do_to_run(p_run bigint, p_request jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_request ->> 'stage';
+begin
+  case p_request ->> 'verb'
+    when 'retry' then
+      perform millrace.retry_one(p_run, v_stage);
+    when 'cancel' then
+      perform millrace.cancel_one(p_run);
+    when 'reset' then
+      perform millrace.reset_one(p_run, v_stage);
+    when 'skip' then
+      perform millrace.need_fields(p_request, 'stage');
+      perform millrace.skip_one(p_run, v_stage);
+    when 'fail' then
+      perform millrace.need_fields(p_request, 'stage');
+      perform millrace.fail_one(p_run, v_stage, p_request ->> 'message',
+        (p_request ->> 'permanent')::boolean);
+    when 'prioritise' then
+      perform millrace.need_fields(p_request, 'priority');
+      perform millrace.prioritise_one(p_run, (p_request ->> 'priority')::int);
+    when 'hurry' then
+      perform millrace.hurry_one(p_run, v_stage);
+  end case;
+end
+$$;
+
+-- Pauses or throttles a pipeline or a stage, or lets it go on. Returns what the journal is to say
+-- of it.
+create or replace function millrace.act_on_stage(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage millrace.stages;
+  v_outcome jsonb := '{}';
+begin
+  perform millrace.need_fields(p_request, 'pipeline');
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  if p_request ->> 'verb' in ('throttle', 'unthrottle') then
+    perform millrace.need_fields(p_request, 'stage');
+  end if;
+  if p_request ? 'stage' then
+    v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  end if;
+  case p_request ->> 'verb'
+    when 'pause' then
+      perform millrace.switch(v_pipeline.name, v_stage.name, false, p_line);
+    when 'unpause' then
+      v_outcome := jsonb_build_object('now',
+        millrace.switch_on(v_pipeline.name, v_stage.name, p_line));
+    when 'throttle' then
+      perform millrace.throttle_stage(v_stage, p_request -> 'limits',
+        millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+      v_outcome := jsonb_build_object('limits', p_request -> 'limits',
+        'until', millrace.asked_end(p_request));
+    when 'unthrottle' then
+      if not millrace.unthrottle_stage(v_stage.id) then
+        raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
+          using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+      end if;
+  end case;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+    'outcome', v_outcome);
+end
+$$;
+
+-- Adds an operator, changes or removes one; only an admin of all pipelines may. Returns what the
+-- journal is to say of it.
+create or replace function millrace.act_on_operator(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.need_fields(p_request, 'subject');
+  if p_caller.role <> 'admin' or p_caller.pipelines is not null then
+    raise exception 'only an admin of all pipelines says who is an operator'
+      using errcode = '42501', hint = 'Ask one of them.';
+  elsif p_request ->> 'verb' = 'grant' then
+    perform millrace.need_fields(p_request, 'role');
+    insert into millrace.operators as o (subject, role, line, pipelines, payloads)
+    values (p_request ->> 'subject', p_request ->> 'role', p_line,
+      case when jsonb_typeof(p_request -> 'pipelines') = 'array' then array(
+        select (millrace.pipeline_seen(p_caller, n)).name
+        from jsonb_array_elements_text(p_request -> 'pipelines') n) end,
+      coalesce((p_request ->> 'payloads')::boolean, false))
+    on conflict on constraint operators_pkey do update set
+      role = excluded.role, pipelines = excluded.pipelines, payloads = excluded.payloads,
+      line = excluded.line;
+  else
+    update millrace.operators o set line = p_line where o.subject = p_request ->> 'subject';
+    delete from millrace.operators o where o.subject = p_request ->> 'subject';
+    if not found then
+      raise exception 'there is no operator %', millrace.short_json(p_request -> 'subject')
+        using errcode = 'MR003', hint = 'Those there are: select * from millrace.operators.';
+    end if;
+  end if;
+  return jsonb_build_object('outcome', p_request - array['verb', 'reason', 'request_id',
+    'operator']);
+end
+$$;
+
+-- Does what a request asks. Returns what the journal is to say of it.
+create or replace function millrace.do_act(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  case
+    when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
+      return millrace.act_on_stage(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('acknowledge', 'silence') then
+      return millrace.act_on_alert(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
+      return millrace.act_in_bulk(p_caller, p_request);
+    when p_request ->> 'verb' in ('grant', 'revoke') then
+      return millrace.act_on_operator(p_caller, p_request, p_line);
+    else
+      return millrace.act_on_run(p_caller, p_request);
+  end case;
+end
+$$;
+
+create or replace function public.millrace_act(p_request jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
+  v_line bigint;
+  v_answer jsonb;
+  v_said jsonb;
+begin
+  perform millrace.check_asked(p_request, millrace.act_fields(), 'p_request');
+  perform millrace.need_fields(p_request, 'verb');
+  v_answer := millrace.answered_before(v_caller, p_request);
+  if v_answer is not null then
+    return v_answer;
+  end if;
+  v_line := nextval('millrace.journal_id_seq');
+  v_said := millrace.do_act(v_caller, p_request, v_line);
+  v_answer := v_said -> 'outcome' || jsonb_build_object('verb', p_request ->> 'verb');
+  if p_request ->> 'verb' in ('status', 'continue') and not p_request ? 'request_id' then
+    return v_answer;
+  end if;
+  v_answer := v_answer || jsonb_build_object('line', v_line);
+  perform millrace.note(
+    p_request ->> 'verb', v_said ->> 'pipeline', v_said ->> 'stage',
+    array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
+    v_said || jsonb_build_object('id', v_line, 'subject', v_caller.subject, 'key', v_caller.key,
+      'reason', p_request -> 'reason', 'request_id', p_request -> 'request_id',
+      'request_print', md5(p_request::text), 'outcome', v_answer));
+  return v_answer;
+end
+$$;
+
+-- The operators' door: alerts acknowledged and silenced
+
+-- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
+create or replace function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.silences s
+    where s.until > millrace.now()
+      and (s.pipeline is null or s.pipeline = p_pipeline)
+      and (s.stage is null or s.stage = p_stage)
+      and (s.kind is null or s.kind = p_kind));
+end
+$$;
+
+-- Notes that somebody looks after an alert. Returns what the journal is to say of it.
+create or replace function millrace.acknowledge_alert(
+  p_caller millrace.caller,
+  p_request jsonb)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert millrace.alerts;
+begin
+  perform millrace.need_fields(p_request, 'alert');
+  select l.* into v_alert
+  from millrace.alerts l
+  where l.id = (p_request ->> 'alert')::bigint
+    and millrace.sees(p_caller, l.pipeline)
+  for no key update;
+  if not found then
+    raise exception 'there is no alert % that you see', p_request ->> 'alert'
+      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
+  elsif v_alert.resolved_at is not null or v_alert.acknowledged_at is not null then
+    raise exception 'alert % cannot be acknowledged: %', v_alert.id,
+      case when v_alert.resolved_at is not null then 'it is over'
+        else v_alert.acknowledged_by || ' looks after it' end
+      using errcode = 'MR004', hint = 'Open ones: millrace_alerts({"open": true}).';
+  end if;
+  update millrace.alerts l
+  set acknowledged_at = millrace.now(),
+    acknowledged_by = coalesce(p_caller.subject, session_user)
+  where l.id = v_alert.id;
+  return jsonb_build_object('pipeline', v_alert.pipeline, 'stage', v_alert.stage,
+    'run_ids', array_remove(array[v_alert.run_id], null),
+    'outcome', jsonb_build_object('alert', v_alert.id));
+end
+$$;
+
+-- Acknowledges an alert, or silences alerts for a while. What is silenced is that of an alert that
+-- the request names, or the pipeline, stage and kind in it.
+create or replace function millrace.act_on_alert(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.asked_end(p_request);
+  v_silence millrace.silences;
+begin
+  if p_request ->> 'verb' = 'acknowledge' then
+    return millrace.acknowledge_alert(p_caller, p_request);
+  end if;
+  perform millrace.need_fields(p_request, 'reason');
+  v_silence.pipeline := p_request ->> 'pipeline';
+  v_silence.stage := p_request ->> 'stage';
+  v_silence.kind := p_request ->> 'kind';
+  if p_request ? 'alert' then
+    select l.pipeline, l.stage, l.kind
+    into v_silence.pipeline, v_silence.stage, v_silence.kind
+    from millrace.alerts l
+    where l.id = (p_request ->> 'alert')::bigint;
+  end if;
+  if v_silence.pipeline is not null or p_caller.pipelines is not null then
+    v_silence.pipeline := (millrace.pipeline_seen(p_caller, v_silence.pipeline)).name;
+  end if;
+  if v_until is null or v_until <= millrace.now()
+      or v_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(v_until::text, 'missing')
+      using errcode = 'MR002', hint = 'Set until, or minutes.';
+  end if;
+  delete from millrace.silences s where s.until < millrace.now();
+  insert into millrace.silences (pipeline, stage, kind, until, reason, line)
+  values (v_silence.pipeline, v_silence.stage, v_silence.kind, v_until, p_request ->> 'reason',
+    p_line)
+  returning * into v_silence;
+  return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
+    'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_until));
+end
+$$;
+
+-- The operators' filter: what lists and bulks may ask of runs, and how they are found
+--
+-- A call looks at so many runs at most, newest first (a bulk: oldest first), and says up to which
+-- it has come, so that none grows with history. Rows, parents, what runs and what has failed are
+-- looked up by their indexes; anything else goes through the runs by their ids.
+
+-- Says which fields a filter may have.
+create or replace function millrace.filter_fields() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'pipeline', name.of, 'stage', name.of,
+    'status', '{"enum": ["running", "completed", "failed", "cancelled"]}'::jsonb,
+    'error_code', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'entity', key.of,
+    'entities', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', key.of),
+    'label', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
+    'run', id.of,
+    'runs', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', id.of),
+    'trace', jsonb_build_object('type', 'string', 'wanted', 'a UUID as text',
+      'pattern', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'),
+    'parent', id.of,
+    'since', time.of, 'before', time.of)
+  from
+    (values ('{"type": "string", "maxLength": 100, "wanted": "a name"}'::jsonb)) name(of),
+    (values ('{"type": "string", "minLength": 1, "maxLength": 2000,
+      "wanted": "the key of a row as text, of 1 to 2000 characters"}'::jsonb)) key(of),
+    (values ('{"type": "integer", "minimum": 1, "maximum": 9007199254740991}'::jsonb)) id(of),
+    (values (jsonb_build_object('type', 'string', 'maxLength', 40,
+      'wanted', 'a time such as 2026-11-21T08:00:00Z',
+      'pattern', '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$')))
+      time(of)
+$$;
+
+-- Raises MR002 unless what somebody asks has these fields alone, in their form and to a size that
+-- a person might send.
+create or replace function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := jsonb_build_object(
+    'type', 'object', 'properties', p_fields, 'additionalProperties', false);
+  v_fault text;
+begin
+  if octet_length(p_asked::text) > 200000 then
+    v_fault := format('%s has %s bytes, but may have 200000 at most',
+      p_name, octet_length(p_asked::text));
+  else
+    v_fault := millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name);
+  end if;
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+  end if;
+end
+$$;
+
+-- Reads a time that somebody wrote; null where they wrote none.
+create or replace function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (p_asked ->> p_field)::timestamptz;
+exception
+  when data_exception then
+    raise exception '% is %, but must be a time such as 2026-11-21T08:00:00Z',
+      p_field, millrace.short_json(p_asked -> p_field)
+      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+end
+$$;
+
+-- Reads the cursor of a list: the last number that was shown, or, by_end, the last end and number;
+-- null at its beginning. It says where to go on and nothing more, so whoever makes one up sees no
+-- more than before.
+create or replace function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ->> 'cursor' !~ (case when p_by_end then '^[0-9]{1,17}[.]' else '^' end
+      || '[0-9]{1,18}$') then
+    raise exception 'cursor is %, but must be what the last answer to this question had as next',
+      millrace.short_json(p_asked -> 'cursor')
+      using errcode = 'MR002', hint = 'Leave it out to begin with the newest.';
+  end if;
+  return p_asked ->> 'cursor';
+end
+$$;
+
+-- Reads a filter that check_asked() accepts: names become ids, and pipeline_ids are those that the
+-- caller sees.
+create or replace function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_filter jsonb := jsonb_build_object(
+    'status', p_asked -> 'status',
+    'error_code', p_asked -> 'error_code',
+    'trace', p_asked -> 'trace',
+    'parent', p_asked -> 'parent',
+    'since', millrace.asked_time(p_asked, 'since'),
+    'before', millrace.asked_time(p_asked, 'before'),
+    'runs', coalesce(p_asked -> 'runs', jsonb_build_array(p_asked -> 'run')),
+    'entities', coalesce(p_asked -> 'entities', jsonb_build_array(p_asked -> 'entity')));
+begin
+  if p_asked ? 'pipeline' then
+    v_pipeline := millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline');
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array[v_pipeline.id]);
+  else
+    v_filter := v_filter || jsonb_build_object('pipeline_ids', array(
+      select p.id
+      from millrace.pipelines p
+      where millrace.sees(p_caller, p.name)
+      order by p.id));
+  end if;
+  if (p_asked ? 'stage' or p_asked ? 'label') and v_pipeline.id is null then
+    raise exception 'pipeline is missing, but a stage or a label belongs to one'
+      using errcode = 'MR002', hint = 'Set pipeline to its name.';
+  end if;
+  if p_asked ? 'stage' then
+    v_filter := v_filter || jsonb_build_object(
+      'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
+  end if;
+  if p_asked ? 'label' then
+    if v_pipeline.label_column is null then
+      raise exception 'pipeline % declares no label, so no row is found by one', v_pipeline.name
+        using errcode = 'MR002', hint = 'Ask by entity, the key of the row.';
+    end if;
+    v_filter := v_filter || jsonb_build_object('entities', array(
+      select l.entity_id
+      from millrace.rows_labelled(v_pipeline, p_asked ->> 'label', 1000) l));
+  elsif v_filter -> 'entities' = '[null]' then
+    v_filter := v_filter - 'entities';
+  end if;
+  return jsonb_strip_nulls(case
+    when v_filter -> 'runs' = '[null]' then v_filter - 'runs'
+    else v_filter
+  end);
+end
+$$;
+
+-- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
+-- which a run failed or was cancelled, or, while it runs, at which it is.
+create or replace function millrace.filter_conditions(p_filter jsonb) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select concat_ws(E'\n    and ',
+    format('r.pipeline_id = any (%L)', array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i)),
+    'r.id <= ' || (p_filter ->> 'last_run_id')::bigint,
+    'r.status = ' || quote_literal(p_filter ->> 'status'),
+    'r.trace_id = ' || quote_literal(p_filter ->> 'trace'),
+    'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
+    'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
+    case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+      'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+      'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
+    when p_filter ?| array['stage_id', 'error_code'] then format(
+      $sql$r.status <> 'completed' and exists (
+      select
+      from millrace.attempts a
+      left join millrace.attempts o on o.id = a.parent_id
+      where a.run_id = r.id
+        and not a.superseded
+        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
+          else '{completed,skipped}' end::millrace.attempt_state[])
+        %s
+        and not exists (
+          select
+          from millrace.attempts n
+          where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number))$sql$,
+      concat_ws(E'\n        ',
+        'and a.stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'and coalesce(a.error, o.error) ->> ''code'' = '
+          || quote_literal(p_filter ->> 'error_code'))) end)
+$$;
+
+-- Says from where a filter's runs are best read: by which condition over a row r of runs, other
+-- than its ids. Null: by their ids alone. What runs or has failed is read by its own index, as long
+-- as there is no more of it behind the cursor than a call looks at.
+create or replace function millrace.filter_source(
+  p_filter jsonb,
+  p_behind text,
+  p_most int)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipelines text := format('r.pipeline_id = any (%L)', array(
+    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i));
+  v_source text;
+  v_found int;
+begin
+  if p_filter ? 'runs' then
+    return format('r.id = any (%L)', array(
+      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i));
+  elsif p_filter ? 'entities' then
+    return v_pipelines || format(' and r.entity_id = any (%L)', array(
+      select i from jsonb_array_elements_text(p_filter -> 'entities') i));
+  elsif p_filter ? 'trace' then
+    return format('r.trace_id = %L', p_filter ->> 'trace');
+  elsif p_filter ? 'parent' then
+    return format('r.fan_out_id = any (%L)', array(
+      select f.id from millrace.fan_outs f where f.run_id = (p_filter ->> 'parent')::bigint));
+  elsif p_filter ->> 'status' in ('running', 'failed') then
+    v_source := concat_ws(' and ', format('r.status = %L', p_filter ->> 'status'), v_pipelines,
+      case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
+        'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
+        'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200))) end);
+    execute format(
+      'select count(*) from (select from millrace.runs r where %s limit %s) r',
+      concat_ws(' and ', v_source, p_behind), p_most + 1)
+    into v_found;
+    return case when v_found <= p_most then v_source end;
+  end if;
+  return null;
+end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
+-- next says behind which to go on; null where none is left.
+create or replace function millrace.find_runs(
+  p_filter jsonb,
+  p_after bigint,
+  p_limit int,
+  p_up boolean default false,
+  out run_ids bigint[],
+  out next bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- Of a run that has not failed its attempts say where it is.
+  c_most constant int := case
+    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
+    else 20000 end;
+  v_order text := case when p_up then 'asc' else 'desc' end;
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
+  v_looked text := format(
+    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
+    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
+    v_order, c_most);
+begin
+  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
+    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
+  into run_ids;
+  if cardinality(run_ids) = p_limit then
+    next := run_ids[p_limit];
+    return;
+  end if;
+  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+end
+$$;
+
+-- Finds runs that are over by a filter of their status, in the order of their ends, the newest
+-- first. Those that failed are read by why they did. next says behind which to go on: the
+-- microsecond of its end, and its number; null where none is left.
+create or replace function millrace.find_ended(
+  p_filter jsonb,
+  p_cursor text,
+  p_limit int,
+  out run_ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_failed boolean := p_filter ->> 'status' = 'failed';
+  v_most int := case
+    when v_failed then p_limit
+    when p_filter ?| array['stage_id', 'error_code'] then 4000
+    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
+  end;
+  v_looked text := format($sql$
+    select r.*
+    from unnest(%L::int[]) p(id)
+    cross join lateral (
+      select r.*
+      from millrace.runs r
+      where r.pipeline_id = p.id
+        and r.finished_at is not null
+        and %s
+      order by r.finished_at desc, r.id desc
+      limit %s) r
+    order by r.finished_at desc, r.id desc
+    limit %3$s$sql$, array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
+    concat_ws(' and ', 'true',
+      case when v_failed then millrace.filter_conditions(p_filter) end,
+      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+      case when p_cursor is not null then format(
+        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+    v_most);
+  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
+  v_keys text[];
+begin
+  execute format($sql$
+    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
+    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
+    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
+  into run_ids, v_keys;
+  next := v_keys[p_limit];
+  if next is null then
+    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
+  end if;
+end
+$$;
+
+-- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
+
+-- Shows a line of the journal.
+create or replace function millrace.shown_line(p_line millrace.journal) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'line', p_line.id, 'at', p_line.at, 'verb', p_line.verb, 'pipeline', p_line.pipeline,
+    'stage', p_line.stage, 'runs', p_line.runs,
+    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
+    'by', coalesce(p_line.subject, p_line.session ->> 'user'), 'key', p_line.key,
+    'key_print', p_line.key_print, 'session', p_line.session, 'filter', p_line.filter,
+    'reason', p_line.reason, 'request_id', p_line.request_id, 'bulk', p_line.bulk_id,
+    'outcome', p_line.outcome))
+$$;
+
+-- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
+create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
+    'reason', j.reason, 'line', j.id)
+  from (values (1)) one
+  left join millrace.journal j on j.id = p_line
+  where not p_enabled
+$$;
+
+-- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
+create or replace function millrace.shown_stages(p_pipelines text[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
+    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
+    'oldest_age', extract(epoch from h.oldest_age),
+    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+    'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
+      'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
+      'line', t.line) end) order by p.name, s.id), '[]')
+  from millrace.stage_health h
+  join millrace.pipelines p on p.name = h.pipeline
+  join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+  left join millrace.throttles t on t.stage_id = s.id
+  left join millrace.journal j on j.id = t.line
+  where h.pipeline = any (p_pipelines)
+$$;
+
+create or replace function public.millrace_overview(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, '{}', 'p_query');
+  v_pipelines := array(
+    select p.name
+    from millrace.pipelines p
+    where millrace.sees(v_caller, p.name)
+    order by p.name);
+  return jsonb_build_object(
+    'now', millrace.now(),
+    'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
+      'payloads', v_caller.payloads),
+    'last_sweep_at', millrace.setting('last_sweep_at'),
+    'pipelines', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'pipeline', p.name, 'enabled', p.enabled,
+        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
+      from millrace.pipelines p
+      left join (
+        select o.pipeline, count(*) as n
+        from (
+          select a.pipeline
+          from millrace.alerts a
+          where a.resolved_at is null
+          limit 10000) o
+        group by o.pipeline) l on l.pipeline = p.name
+      where p.name = any (v_pipelines)),
+    'stages', millrace.shown_stages(v_pipelines),
+    'bulks', (
+      select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
+      from millrace.bulks b
+      join millrace.pipelines p on p.id = b.pipeline_id
+      where b.state = 'running'
+        and p.name = any (v_pipelines)));
+end
+$$;
+
+create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
+    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
+    'projection', v_pipeline.projection,
+    'version', (
+      select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
+    'health', millrace.shown_stages(array[v_pipeline.name]),
+    'stages', (
+      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'function', s.function_name,
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs)),
+        'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
+        'batch_size', s.batch_size, 'max_workers', s.max_workers,
+        'timeout_seconds', extract(epoch from s.timeout),
+        'deadline_seconds', extract(epoch from s.deadline),
+        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled)) order by vs.position),
+        '[]')
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_pipeline.current_version_id));
+end
+$$;
+
+create or replace function public.millrace_series(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+  v_to timestamptz;
+  v_from timestamptz;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'stage', millrace.filter_fields() -> 'stage',
+    'from', millrace.filter_fields() -> 'since',
+    'to', millrace.filter_fields() -> 'since',
+    'step_seconds', '{"type": "integer", "minimum": 60, "maximum": 86400}'::jsonb), 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if p_query ? 'stage' then
+    perform millrace.stage_seen(v_pipeline, p_query ->> 'stage');
+  end if;
+  v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
+  v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
+  return jsonb_build_object(
+    'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
+    'points', (
+      select coalesce(jsonb_agg(to_jsonb(s) order by s.at), '[]')
+      from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
+        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s));
+end
+$$;
+
+create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipelines text[];
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  if p_query ? 'pipeline' then
+    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
+  else
+    v_pipelines := array(
+      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
+  end if;
+  return jsonb_build_object('groups', (
+    select coalesce(jsonb_agg(to_jsonb(c) || jsonb_build_object(
+      'runs', millrace.capped(c.runs, 10000)) order by c.pipeline, c.stage, c.error_code), '[]')
+    from millrace.dead_letter_counts c
+    where c.pipeline = any (v_pipelines)));
+end
+$$;
+
+-- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
+-- which to go on; null where none is left.
+create or replace function millrace.find_lines(
+  p_table text,
+  p_condition text,
+  p_asked jsonb,
+  out ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_most constant int := 20000;
+  v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
+  v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
+    p_table, coalesce(millrace.asked_cursor(p_asked), '9223372036854775807'), c_most);
+begin
+  execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
+    v_looked, p_condition, v_limit)
+  into ids;
+  if cardinality(ids) = v_limit then
+    next := ids[v_limit];
+  else
+    execute format('select l.id from (%s) l offset %s', v_looked, c_most - 1) into next;
+  end if;
+end
+$$;
+
+-- Writes as SQL that a row l of a table of lines belongs to a pipeline that a caller sees, and to
+-- the one that they ask for. A line of no pipeline is for those who see all.
+create or replace function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_asked ? 'pipeline' then
+    return format('l.pipeline = %L',
+      (millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).name);
+  end if;
+  return coalesce('l.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
+end
+$$;
+
+create or replace function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'open', '{"type": "boolean"}'::jsonb,
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.alerts', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
+  return jsonb_build_object(
+    'alerts', (
+      select coalesce(jsonb_agg(to_jsonb(l) - array['stage_id', 'execution']
+        || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
+          'message', millrace.cut_text(l.message)) order by l.id desc), '[]')
+      from millrace.alerts l
+      where l.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+
+create or replace function public.millrace_journal(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_found record;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'run', millrace.filter_fields() -> 'run',
+    'bulk', millrace.filter_fields() -> 'run',
+    'verb', millrace.filter_fields() -> 'stage',
+    'by', millrace.filter_fields() -> 'entity',
+    'since', millrace.filter_fields() -> 'since',
+    'before', millrace.filter_fields() -> 'before',
+    'cursor', '{"type": "string"}'::jsonb,
+    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
+    millrace.line_condition(v_caller, p_query),
+    'l.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
+    'l.bulk_id = ' || (p_query ->> 'bulk')::bigint,
+    'l.verb = ' || quote_literal(p_query ->> 'verb'),
+    'coalesce(l.subject, l.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
+    'l.at >= ' || quote_literal(millrace.asked_time(p_query, 'since')),
+    'l.at < ' || quote_literal(millrace.asked_time(p_query, 'before'))), p_query);
+  return jsonb_build_object(
+    'lines', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from millrace.journal j
+      where j.id = any (v_found.ids)),
+    'next', v_found.next);
+end
+$$;
+
+-- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
+create or replace function millrace.search_runs(
+  p_caller millrace.caller,
+  p_text text,
+  p_pipelines text[])
+returns bigint[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select distinct r.id
+    from (
+      select f.run_id
+      from unnest(coalesce(p_pipelines, array[null])) n
+      cross join lateral millrace.runs_found(p_text, n, 50) f
+      union all
+      select a.run_id
+      from millrace.attempts a
+      where a.id = case when p_text ~ '^[0-9]{1,18}$' then p_text::bigint end) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where millrace.sees(p_caller, p.name)
+      and p.name = any (coalesce(p_pipelines, array[p.name]))
+    order by r.id desc
+    limit 50);
+end
+$$;
+
+create or replace function public.millrace_search(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'pipeline', millrace.filter_fields() -> 'pipeline',
+    'text', millrace.filter_fields() -> 'entity'), 'p_query');
+  if btrim(coalesce(p_query ->> 'text', '')) = '' then
+    raise exception 'text is missing, but must be what you look for'
+      using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
+  end if;
+  return jsonb_build_object(
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, btrim(p_query ->> 'text'),
+      case
+        when p_query ? 'pipeline' then
+          array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name]
+        else v_caller.pipelines
+      end)));
+end
+$$;
+
+-- The operators' reads: runs, one run, one attempt
+--
+-- Each answers one jsonb, at a cost that does not grow with history, and shows the pipelines that
+-- its caller sees. Results, metadata and the details of errors are for those who see payloads.
+-- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
+
+-- Cuts a text that people or services wrote to so many characters.
+create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
+$$;
+
+-- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
+create or replace function millrace.shown_payload(p_value jsonb) returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_value::text;
+begin
+  if octet_length(v_text) > 100000 then
+    return jsonb_build_object('cut', left(v_text, 20000), 'bytes', octet_length(v_text));
+  end if;
+  return jsonb_build_object('value', p_value);
+end
+$$;
+
+-- Shows an error: its code and its message, and what else it says to who sees payloads.
+create or replace function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'code', millrace.cut_text(p_error ->> 'code', 500),
+    'message', millrace.cut_text(p_error ->> 'message'),
+    'detail', case when p_payloads then millrace.cut_text(p_error ->> 'detail', 20000) end,
+    'stack', case when p_payloads then millrace.cut_text(p_error ->> 'stack', 4000) end))
+  where p_error is not null
+$$;
+
+-- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
+-- the first five by their stages.
+create or replace function millrace.standing_of(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+    'due_at', a.queue_at,
+    'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+      and not t.superseded
+      and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = t.run_id
+          and n.stage_id = t.stage_id
+          and n.number > t.number)
+    order by t.stage_id
+    limit 5) a
+  join millrace.stages s on s.id = a.stage_id
+  left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
+$$;
+
+-- Shows runs as a list has them, in the order of these ids.
+create or replace function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
+    'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
+    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
+    'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
+    'item', millrace.cut_text(r.item_key),
+    'at', case when r.status <> 'completed' then millrace.standing_of(r.id) end))
+    order by i.place), '[]')
+  from unnest(p_run_ids) with ordinality i(id, place)
+  join millrace.runs r on r.id = i.id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  left join millrace.fan_outs f on f.id = r.fan_out_id
+$$;
+
+create or replace function public.millrace_runs(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_filter jsonb;
+  v_by_end boolean;
+  v_limit int;
+  v_runs bigint[];
+  v_next text;
+begin
+  perform millrace.check_asked(p_query, millrace.filter_fields()
+    || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
+    'p_query');
+  v_filter := millrace.read_filter(v_caller, p_query);
+  v_limit := coalesce((p_query ->> 'limit')::int, 50);
+  v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
+    and not v_filter ?| array['runs', 'entities', 'trace', 'parent'];
+  if v_by_end then
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_ended(v_filter, millrace.asked_cursor(p_query, true), v_limit) f;
+  else
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_runs(v_filter, millrace.asked_cursor(p_query)::bigint, v_limit) f;
+  end if;
+  return jsonb_build_object('runs', millrace.shown_runs(v_runs), 'next', v_next);
+end
+$$;
+
+-- Shows the children of a run, one line a stage that has some.
+create or replace function millrace.shown_children(p_run_id bigint) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
+    'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+    order by f.id), '[]')
+  from (
+    select o.*
+    from millrace.fan_outs o
+    where o.run_id = p_run_id
+    order by o.id desc
+    limit 50) f
+  join millrace.stages s on s.id = f.stage_id
+  join millrace.pipelines p on p.id = f.child_pipeline_id
+$$;
+
+-- Shows the newest attempts of a run, the oldest of them first.
+create or replace function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
+returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'attempt', a.id, 'stage', s.name, 'number', a.number, 'state', a.state,
+    'parent', a.parent_id, 'retries', a.retry_count, 'queued_at', a.created_at,
+    'due_at', a.queue_at, 'started_at', a.started_at, 'ended_at', a.finished_at,
+    'deadline_at', a.deadline_at, 'service', a.service, 'job', millrace.cut_text(a.job_id, 500),
+    'usage', a.usage, 'error', millrace.shown_error(a.error, p_payloads),
+    'superseded', nullif(a.superseded, false))) order by a.id), '[]')
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+    order by t.id desc
+    limit 500) a
+  join millrace.stages s on s.id = a.stage_id
+$$;
+
+create or replace function public.millrace_run(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'run', millrace.filter_fields() -> 'run'), 'p_query');
+  v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
+  return (millrace.shown_runs(array[v_run.id]) -> 0) || jsonb_build_object(
+    'version', (
+      select v.number from millrace.versions v where v.id = v_run.version_id),
+    'stages', (
+      select jsonb_agg(jsonb_build_object(
+        'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
+        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
+          from millrace.stages n where n.id = any (vs.needs))) order by vs.position)
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = v_run.version_id),
+    'children', millrace.shown_children(v_run.id),
+    'attempts', millrace.shown_attempts(v_run.id, v_caller.payloads),
+    'cost_usd', (
+      select sum((a.usage ->> 'cost_usd')::numeric)
+      from millrace.attempts a
+      where a.run_id = v_run.id
+        and jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
+    'metadata', case when v_caller.payloads then (
+      select millrace.shown_payload(m.value)
+      from millrace.run_metadata m
+      where m.id = v_run.metadata_id) end,
+    'journal', (
+      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+      from (
+        select o.*
+        from millrace.journal o
+        where o.run_ids @> array[v_run.id]
+        order by o.id desc
+        limit 50) j));
+end
+$$;
+
+create or replace function public.millrace_attempt(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_attempt millrace.attempts;
+  v_run millrace.runs;
+begin
+  perform millrace.check_asked(p_query, jsonb_build_object(
+    'attempt', millrace.filter_fields() -> 'run'), 'p_query');
+  select a.* into v_attempt
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where a.id = (p_query ->> 'attempt')::bigint
+    and millrace.sees(v_caller, p.name);
+  if not found then
+    raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
+      using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
+  end if;
+  v_run := millrace.run_seen(v_caller, v_attempt.run_id);
+  return jsonb_build_object(
+    'run', millrace.shown_runs(array[v_run.id]) -> 0,
+    'attempt', v_attempt.id,
+    'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
+    'number', v_attempt.number, 'state', v_attempt.state,
+    'queued_at', v_attempt.created_at, 'started_at', v_attempt.started_at,
+    'ended_at', v_attempt.finished_at, 'usage', v_attempt.usage,
+    'error', millrace.shown_error(v_attempt.error, v_caller.payloads),
+    'payloads', v_caller.payloads,
+    'output', case when v_caller.payloads and v_attempt.output is not null
+      then millrace.shown_payload(v_attempt.output) end);
 end
 $$;
 
@@ -15642,6 +17763,88 @@ exception
 end
 $$;
 
+-- Hurrying: a retry in backoff goes at once.
+
+-- Makes what waits in backoff in one run, or at one stage of it, due now; returns how many. What a
+-- quota holds back stays: the next claim would put it back.
+create or replace function millrace.hurry_one(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+  v_stages int[];
+begin
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = p_run
+      and a.state = 'queued'
+      and a.queue_at > v_now
+      and not a.held
+      and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
+    order by a.id
+    for update);
+  if cardinality(v_ids) = 0 then
+    raise exception 'run % has nothing that waits to be tried again%',
+      p_run, coalesce(' at stage ' || p_stage, '')
+      using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
+        'select * from millrace.timeline(' || p_run || ').';
+  end if;
+  update millrace.attempts a set queue_at = v_now where a.id = any (v_ids);
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
+  if exists (
+      select from millrace.pipelines p
+      where p.id = (v_held.run).pipeline_id and p.projection = 'status') then
+    perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
+  end if;
+  perform millrace.wake(v_stages);
+  return cardinality(v_ids);
+end
+$$;
+
+create or replace function millrace.hurry(p_run bigint, p_stage text default null) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_attempts int := millrace.hurry_one(p_run, p_stage);
+begin
+  perform millrace.note_run('hurry', p_run, p_stage,
+    jsonb_build_object('attempts', v_attempts));
+  return v_attempts;
+end
+$$;
+
+create or replace function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off
+as $$
+declare
+  v_run bigint := (
+    select max(r.id)
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_entity_id
+      and p.name = p_pipeline);
+begin
+  if v_run is null then
+    raise exception 'entity % has no run of pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_entity_id), 'null')), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Start one: select millrace.start(pipeline, entity).';
+  end if;
+  return v_run;
+end
+$$;
+
 -- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
 -- concurrency.
 --
@@ -15845,6 +18048,133 @@ begin
     where r.id = v_former.run_id;
     insert into millrace.child_tallies (fan_out_id, recount) values (v_former.fan_out_id, true);
   end loop;
+end
+$$;
+
+-- The journal: what people did
+--
+-- Every verb that a person calls writes a line in its own transaction: the functions of SQL, those
+-- behind millrace_act, and who writes `enabled` or the operators themselves. The engine's own
+-- transitions write none, nor does whoever starts or queues work, so the hot path never comes here.
+
+-- Writes a line and returns its number. p_said may name more of it: id, runs, filter, reason,
+-- request_id, request_print, bulk_id, outcome, and subject and key where they are not the
+-- session's.
+create or replace function millrace.note(
+  p_verb text,
+  p_pipeline text,
+  p_stage text default null,
+  p_run_ids bigint[] default '{}',
+  p_said jsonb default '{}')
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+  v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
+begin
+  insert into millrace.journal (
+    id, at, verb, pipeline, stage, run_ids, runs, subject, key, key_print, session, filter, reason,
+    request_id, request_print, bulk_id, outcome)
+  overriding system value
+  values (
+    v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
+    coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
+    case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
+    coalesce(p_said ->> 'key', v_caller.key), v_caller.key_print,
+    jsonb_strip_nulls(jsonb_build_object(
+      'user', session_user,
+      'role', nullif(current_setting('role', true), 'none'),
+      'pid', pg_backend_pid(),
+      'application', nullif(current_setting('application_name', true), ''),
+      'address', host(inet_client_addr()))),
+    nullif(p_said -> 'filter', 'null'),
+    coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
+    p_said ->> 'request_id', p_said ->> 'request_print', (p_said ->> 'bulk_id')::bigint,
+    coalesce(p_said -> 'outcome', '{}'));
+  return v_id;
+end
+$$;
+
+-- Writes a line about one run.
+create or replace function millrace.note_run(
+  p_verb text,
+  p_run bigint,
+  p_stage text default null,
+  p_outcome jsonb default '{}')
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.note(p_verb, p.name, p_stage, array[p_run],
+    jsonb_build_object('outcome', p_outcome))
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run;
+end
+$$;
+
+-- Refuses to change a line, and to delete one that is younger than journal_days.
+create or replace function millrace.keep_journal() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if tg_op = 'DELETE' then
+    if not exists (
+        select
+        from gone g
+        where g.at > millrace.now()
+          - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
+      return null;
+    end if;
+  end if;
+  raise exception 'what is written in the journal stays as it is'
+    using errcode = 'MR004',
+      hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+end
+$$;
+
+-- Deletes some lines that are older than journal_days.
+create or replace function millrace.prune_journal() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before timestamptz := millrace.now()
+    - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
+begin
+  if exists (select from millrace.journal j where j.at < v_before) then
+    delete from millrace.journal j
+    where j.id in (
+      select o.id
+      from millrace.journal o
+      where o.at < v_before
+      order by o.at
+      limit 1000);
+  end if;
+end
+$$;
+
+-- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
+create or replace function millrace.note_switched() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_verb text := case when new.enabled then 'unpause' else 'pause' end;
+begin
+  if new.switched_line is not distinct from old.switched_line then
+    new.switched_line := case tg_table_name
+      when 'pipelines' then millrace.note(v_verb, new.name)
+      else millrace.note(v_verb,
+        (select p.name from millrace.pipelines p
+         where p.id = (to_jsonb(new) ->> 'pipeline_id')::int), new.name)
+    end;
+  end if;
+  return new;
 end
 $$;
 
@@ -17184,6 +19514,226 @@ begin
 end
 $$;
 
+-- Operators: who calls, and what they may
+--
+-- Whoever comes through the Data API is named by the claims of a token, whose sub may be of any
+-- form; millrace.operators says what that sub may, and is read at each call. A secret key may
+-- everything, and says for which operator. So may a session of SQL that belongs to the engine's
+-- owner. Nobody else learns more than that they are nobody.
+
+-- Reads the claims of the caller's token; null without one, or where they are no object.
+create or replace function millrace.token_claims() returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+begin
+  return case when jsonb_typeof(v_claims) = 'object' then v_claims end;
+exception
+  when data_exception then
+    return null;
+end
+$$;
+
+-- Reads who calls. The role is read from its setting: in a function that runs as its owner,
+-- current_user is that owner.
+create or replace function millrace.caller() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+  v_caller millrace.caller;
+begin
+  if v_role in ('anon', 'authenticated') then
+    v_caller.key := 'user';
+    v_caller.subject := nullif(millrace.token_claims() ->> 'sub', '');
+    if v_role = 'authenticated' then
+      select o.role, o.pipelines, o.payloads
+      into v_caller.role, v_caller.pipelines, v_caller.payloads
+      from millrace.operators o
+      where o.subject = v_caller.subject;
+    end if;
+    return v_caller;
+  end if;
+  v_caller.subject := nullif(current_setting('millrace.actor', true), '');
+  v_caller.key := case when v_role = 'service_role' then 'secret' else 'sql' end;
+  if v_role = 'service_role' then
+    begin
+      v_caller.key_print := left(encode(sha256(convert_to(
+        nullif(current_setting('request.headers', true), '')::jsonb ->> 'apikey', 'UTF8')),
+        'hex'), 8);
+    exception
+      when data_exception then
+        null;
+    end;
+  end if;
+  if v_role = 'service_role' or exists (
+      select
+      from pg_namespace n
+      where n.nspname = 'millrace' and pg_has_role(v_role, n.nspowner, 'member')) then
+    v_caller.role := 'admin';
+    v_caller.payloads := true;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
+create or replace function millrace.enter() returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.role is null then
+    raise exception 'you are no operator here'
+      using errcode = '42501', hint = 'Ask whoever runs this project to make you one.';
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Lets an operator in to act, and holds on to what makes them one: whoever takes that away waits
+-- until the deed is done, and after that there is none. A secret key says for whom it acts.
+create or replace function millrace.enter_to_act(p_operator text) returns millrace.caller
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.caller();
+begin
+  if v_caller.key = 'user' then
+    perform
+    from millrace.operators o
+    where o.subject = v_caller.subject
+    for share;
+  end if;
+  v_caller := millrace.enter();
+  if v_caller.role = 'viewer' then
+    raise exception 'you may read here, but not act'
+      using errcode = '42501', hint = 'Ask whoever runs this project for the role operator.';
+  elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
+    and millrace.token_claims() ->> 'aal' is distinct from 'aal2' then
+    raise exception 'you have not shown a second factor, which this project asks of whoever acts'
+      using errcode = '42501', hint = 'Sign in with your second factor, and try again.';
+  elsif v_caller.key = 'secret' then
+    if p_operator is null then
+      raise exception 'operator is missing, but a secret key must say for whom it acts'
+        using errcode = 'MR002', hint = 'Set operator to the id of the person, or of the program.';
+    end if;
+    v_caller.subject := p_operator;
+  end if;
+  return v_caller;
+end
+$$;
+
+-- Says whether a caller sees a pipeline.
+create or replace function millrace.sees(p_caller millrace.caller, p_pipeline text)
+returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
+$$;
+
+-- Finds the pipeline of this name that a caller sees. Raises MR003 for one that there is not and
+-- for one of somebody else's alike.
+create or replace function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
+returns millrace.pipelines
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  select p.* into v_pipeline
+  from millrace.pipelines p
+  where p.name = p_pipeline
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no pipeline % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_pipeline), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_pipeline;
+end
+$$;
+
+-- Finds a stage of a pipeline by its name; raises MR003 where there is none, with those there are.
+create or replace function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text)
+returns millrace.stages
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline.id
+    and s.name = p_stage;
+  if not found then
+    raise exception 'there is no stage % in pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_stage), 'null')), p_pipeline.name
+      using errcode = 'MR003', hint = 'It has: ' || (
+        select left(string_agg(s.name, ', ' order by s.id), 2000)
+        from millrace.stages s
+        where s.pipeline_id = p_pipeline.id) || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Finds a run that a caller sees; raises MR003 for one that there is not and for one of somebody
+-- else's alike.
+create or replace function millrace.run_seen(p_caller millrace.caller, p_run bigint)
+returns millrace.runs
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs;
+begin
+  select r.* into v_run
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where r.id = p_run
+    and millrace.sees(p_caller, p.name);
+  if not found then
+    raise exception 'there is no run % that you see', coalesce(p_run::text, 'null')
+      using errcode = 'MR003', hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
+  end if;
+  return v_run;
+end
+$$;
+
+-- Writes who becomes an operator, whose rights change and who is none any more into the journal,
+-- unless a verb does. A line that a verb has still to write is newer than those there are.
+create or replace function millrace.note_operator() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;
+  v_is jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'line' end;
+begin
+  if tg_op = 'DELETE' then
+    if exists (select from millrace.journal j where j.id = old.line)
+      or coalesce(old.line < (select min(j.id) from millrace.journal j), true) then
+      perform millrace.note('revoke', null, null, '{}', jsonb_build_object('outcome', v_was));
+    end if;
+    return old;
+  elsif v_is is distinct from v_was
+    and (new.line is null or tg_op = 'UPDATE' and new.line is not distinct from old.line) then
+    new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
+  end if;
+  return new;
+end
+$$;
+
 -- Passing thresholds: stages of a parent that begin before all of its children have ended
 
 -- Notes the first number, from the smallest on, whose child has not done a stage; looks no further
@@ -17704,12 +20254,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+-- Resets a stage of one run, or all of it.
+create or replace function millrace.reset_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
@@ -17729,6 +20277,19 @@ begin
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.reset_one(p_run, p_stage);
+  perform millrace.note_run('reset', p_run, p_stage);
 end
 $$;
 
@@ -17781,12 +20342,10 @@ begin
 end
 $$;
 
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+-- Resets the failed children of a stage of one run; returns how many.
+create or replace function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -17827,6 +20386,22 @@ begin
     || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
   return v_failed;
+end
+$$;
+
+create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_children int := millrace.reset_failed_children(p_run, p_stage);
+begin
+  perform millrace.note_run('reset_children', p_run, p_stage,
+    jsonb_build_object('children', v_children));
+  return v_children;
 end
 $$;
 
@@ -19122,6 +21697,7 @@ begin
       'use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
+  perform millrace.note_run('start_stage', p_run, p_stage);
 end
 $$;
 
@@ -19197,6 +21773,25 @@ begin
       using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
   end if;
   perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
+  perform millrace.note_run('complete', p_run, p_stage);
+end
+$$;
+
+-- Fails a stage of one run.
+create or replace function millrace.fail_one(
+  p_run bigint,
+  p_stage text,
+  p_message text,
+  p_permanent boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+    'code', 'failed_by_hand',
+    'message', coalesce(p_message, 'failed by hand'),
+    'permanent', coalesce(p_permanent, false)));
 end
 $$;
 
@@ -19213,19 +21808,16 @@ set enable_hashjoin = off set enable_memoize = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
 begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
-    'code', 'failed_by_hand',
-    'message', coalesce(p_message, 'failed by hand'),
-    'permanent', coalesce(p_permanent, false)));
+  perform millrace.fail_one(p_run, p_stage, p_message, p_permanent);
+  perform millrace.note_run('fail', p_run, p_stage,
+    jsonb_build_object('message', left(p_message, 2000), 'permanent', p_permanent));
 end
 $$;
 
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+-- Skips a stage of one run.
+create or replace function millrace.skip_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -19246,6 +21838,19 @@ begin
   v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
     '{"code": "skipped", "message": "skipped by hand"}');
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+end
+$$;
+
+create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off
+set jit = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform millrace.skip_one(p_run, p_stage);
+  perform millrace.note_run('skip', p_run, p_stage);
 end
 $$;
 
@@ -19446,6 +22051,187 @@ begin
     v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
   end if;
   return v_wake;
+end
+$$;
+
+-- Starting many rows at once
+
+-- Reads keys that somebody named as the table spells them; MR002 where one is none.
+create or replace function millrace.keys_named(
+  p_pipeline millrace.pipelines,
+  p_entity_ids text[])
+returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_keys text[];
+begin
+  if array_position(p_entity_ids, null) is not null or p_entity_ids is null then
+    raise exception 'a key of table % is null', p_pipeline.entity_table
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+  end if;
+  execute format('select array(select distinct k::%s::text from unnest($1) k)',
+    millrace.key_type(p_pipeline))
+  into v_keys
+  using p_entity_ids;
+  return v_keys;
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+
+-- Raises MR003 where some of these keys are not among the rows that were found.
+create or replace function millrace.refuse_missing_rows(
+  p_pipeline millrace.pipelines,
+  p_keys text[],
+  p_found text[])
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_hashjoin = on
+as $$
+begin
+  if cardinality(p_found) < cardinality(p_keys) then
+    raise exception 'table % has no row with these values of %, % in all: %',
+      p_pipeline.entity_table, p_pipeline.entity_key,
+      cardinality(p_keys) - cardinality(p_found),
+      (select string_agg(millrace.cut_text(m, 100), ', ')
+       from (
+        select k from unnest(p_keys) k
+        except
+        select f from unnest(p_found) f
+        order by 1
+        limit 5) m(m))
+      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+  end if;
+end
+$$;
+
+-- Gives the live runs of these entities a priority.
+create or replace function millrace.prioritise_entities(
+  p_pipeline_id int,
+  p_entity_ids text[],
+  p_priority int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_runs bigint[];
+begin
+  if p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  end if;
+  with given as (
+    update millrace.runs r
+    set priority = p_priority
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    returning r.id
+  )
+  select coalesce(array_agg(g.id), '{}') into v_runs from given g;
+  perform millrace.assign_groups(s.id, v_runs)
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and s.has_groups;
+end
+$$;
+
+-- Locks the live runs that starting held entities would come upon, as run_under_way() does for one,
+-- and returns which entities have one.
+create or replace function millrace.entities_under_way(
+  p_pipeline millrace.pipelines,
+  p_stage_id int,
+  p_entity_ids text[])
+returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ways int[] := array[p_pipeline.id];
+begin
+  if p_pipeline.replaces_id is not null and exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = p_pipeline.current_version_id
+        and vs.stage_id = p_stage_id
+        and vs.needs = '{}'
+        and vs.after = '[]') then
+    v_ways := millrace.ways_of(p_pipeline.id);
+  end if;
+  return array(
+    select r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = any (v_ways)
+      and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+end
+$$;
+
+-- Starts runs of many entities by a person's call, in one transaction: all of them, or none.
+create or replace function millrace.start(
+  p_pipeline text,
+  p_entity_ids text[],
+  p_stage text default null,
+  p_priority int default null,
+  p_restart boolean default false)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage_id int;
+  v_held text[];
+  v_live text[] := '{}';
+  v_new text[];
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003',
+        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+  end if;
+  v_stage_id := millrace.first_stage(v_pipeline.id);
+  if p_stage is not null then
+    v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
+  end if;
+  v_new := millrace.keys_named(v_pipeline, p_entity_ids);
+  v_held := millrace.lock_rows_named(v_pipeline, v_new, true);
+  perform millrace.refuse_missing_rows(v_pipeline, v_new, v_held);
+  if p_restart is not true then
+    -- Locked, so that a worker that ends one this moment goes first.
+    v_live := millrace.entities_under_way(v_pipeline, v_stage_id, v_held);
+  end if;
+  v_new := v_held;
+  if cardinality(v_live) > 0 then
+    v_new := array(
+      select e.id
+      from unnest(v_held) with ordinality e(id, place)
+      where e.id not in (select l from unnest(v_live) l)
+      order by e.place);
+  end if;
+  perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
+  if p_priority is not null then
+    perform millrace.prioritise_entities(v_pipeline.id, v_held, p_priority);
+  end if;
+  perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
+    '{}', jsonb_build_object('runs', cardinality(v_new), 'outcome', jsonb_build_object(
+      'started', cardinality(v_new), 'under_way', cardinality(v_live))));
+  return jsonb_build_object(
+    'started', cardinality(v_new), 'under_way', cardinality(v_live));
 end
 $$;
 
@@ -21799,7 +24585,8 @@ $$;
 -- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
 -- run is given a priority.
 
-create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+-- Gives one run a priority.
+create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -21834,8 +24621,21 @@ begin
 end
 $$;
 
--- Switches a pipeline, or one stage of it, on or off. Returns the stages concerned.
-create or replace function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean)
+create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.prioritise_one(p_run, p_priority);
+  perform millrace.note_run('prioritise', p_run, null, jsonb_build_object('priority', p_priority));
+end
+$$;
+
+-- Switches a pipeline, or one stage of it, on or off, as a line of the journal tells. Returns the
+-- stages concerned.
+create or replace function millrace.switch(
+  p_pipeline text, p_stage text, p_enabled boolean, p_line bigint
+)
 returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -21853,14 +24653,14 @@ begin
       using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
   elsif p_stage is null then
     update millrace.pipelines p
-    set enabled = p_enabled
+    set enabled = p_enabled, switched_line = p_line
     where p.id = v_pipeline_id and p.enabled <> p_enabled;
     return array(
       select s.id from millrace.stages s where s.pipeline_id = v_pipeline_id);
   end if;
   v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   update millrace.stages s
-  set enabled = p_enabled
+  set enabled = p_enabled, switched_line = p_line
   where s.id = v_stage_id and s.enabled <> p_enabled;
   return array[v_stage_id];
 end
@@ -21871,17 +24671,19 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.switch(p_pipeline, p_stage, false);
+  perform millrace.switch(p_pipeline, p_stage, false,
+    millrace.note('pause', p_pipeline, p_stage));
 end
 $$;
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+-- Lets a pipeline or a stage go on, wakes it, and says what is still paused.
+create or replace function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint)
 returns text
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stages int[] := millrace.switch(p_pipeline, p_stage, true);
+  v_stages int[] := millrace.switch(p_pipeline, p_stage, true, p_line);
   v_still record;
 begin
   perform millrace.wake(array(
@@ -21903,6 +24705,244 @@ begin
       case v_still.count when 1 then 'is' else 'are' end, v_still.remedies)
     else ''
   end;
+end
+$$;
+
+create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.switch_on(p_pipeline, p_stage, millrace.note('unpause', p_pipeline, p_stage));
+end
+$$;
+
+-- Throttles: a stage's rate or places in flight, over its definition, for a while
+--
+-- stages.limits holds what counts today: the limits of the definition with those of the throttle
+-- over them. So a claim reads one column, as ever, and a stage without a throttle pays nothing.
+-- The definition's own are kept in millrace.throttles, and define() brings both together anew.
+
+-- Puts the limits of a definition and of a throttle together.
+create or replace function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_declared, '{}') || p_limits
+$$;
+
+-- Raises MR002 unless the limits of a throttle are a rate, places in flight, or both.
+create or replace function millrace.check_throttle(p_limits jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text := millrace.schema_fault('{"type": "object", "minProperties": 1,
+    "wanted": "an object of rate, max_in_flight or both", "additionalProperties": false,
+    "properties": {
+      "max_in_flight": {"type": "integer", "minimum": 1, "maximum": 10000},
+      "rate": {"type": "object", "required": ["count", "per_seconds"],
+        "wanted": "an object of count, per_seconds and burst", "additionalProperties": false,
+        "properties": {
+          "count": {"type": "integer", "minimum": 1, "maximum": 1000000},
+          "per_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400},
+          "burst": {"type": "integer", "minimum": 1, "maximum": 1000000}}}}}',
+    coalesce(p_limits, 'null'), 'limits');
+begin
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
+        'a throttle lets at least one through. Nothing was changed.';
+  end if;
+end
+$$;
+
+-- Changes the limits of a stage that hold today. It waits for the claims that are passing its
+-- limiter, and keeps others out until its transaction ends. What was taken without a limit is
+-- counted; what nobody counts any more is forgotten.
+create or replace function millrace.set_limits(p_stage_id int, p_limits jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+  update millrace.stages s
+  set limits = p_limits
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  if coalesce(p_limits ?| array['max_in_flight', 'concurrency'], false) then
+    perform millrace.count_attempts(v_stage, 5000);
+  else
+    delete from millrace.in_flight f
+    using (
+      select o.attempt_id, o.token
+      from millrace.in_flight o
+      where o.stage_id = p_stage_id
+      for update skip locked) o
+    where f.attempt_id = o.attempt_id and f.token = o.token;
+  end if;
+end
+$$;
+
+-- Puts a throttle on a stage, or another in the place of the one that it has.
+create or replace function millrace.throttle_stage(
+  p_stage millrace.stages,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text,
+  p_line bigint)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_declared jsonb;
+begin
+  perform millrace.check_throttle(p_limits);
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
+  elsif p_until is null or p_until <= millrace.now()
+    or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(p_until::text, 'missing')
+      using errcode = 'MR002', hint = 'For good, set the limit in the stage''s definition.';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a throttle has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  -- Before the limits are read, which define() or somebody else may be changing.
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id);
+  perform
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update;
+  select case when t.stage_id is null then s.limits else t.declared end into v_declared
+  from millrace.stages s
+  left join millrace.throttles t on t.stage_id = s.id
+  where s.id = p_stage.id;
+  insert into millrace.throttles as t (
+    stage_id, limits, declared, until, reason, line, began_at)
+  values (p_stage.id, p_limits, v_declared, p_until, p_reason, p_line, millrace.now())
+  on conflict on constraint throttles_pkey do update set
+    limits = excluded.limits, until = excluded.until, reason = excluded.reason,
+    line = excluded.line, began_at = excluded.began_at;
+  perform millrace.set_limits(p_stage.id, millrace.throttled(v_declared, p_limits));
+  -- It may let more through than before.
+  perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
+end
+$$;
+
+-- Takes the throttle of a stage away and wakes the stage; false where it has none.
+create or replace function millrace.unthrottle_stage(p_stage_id int) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_throttle millrace.throttles;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage_id);
+  perform
+  from millrace.stages s
+  where s.id = p_stage_id
+  for no key update;
+  delete from millrace.throttles t
+  where t.stage_id = p_stage_id
+  returning t.* into v_throttle;
+  if not found then
+    return false;
+  end if;
+  perform millrace.set_limits(p_stage_id, v_throttle.declared);
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+create or replace function millrace.throttle(
+  p_pipeline text,
+  p_stage text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+begin
+  perform millrace.throttle_stage(
+    millrace.stage_named(p_pipeline, p_stage), p_limits, p_until, p_reason, v_line);
+  perform millrace.note('throttle', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('limits', p_limits, 'until', p_until)));
+end
+$$;
+
+create or replace function millrace.unthrottle(p_pipeline text, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not millrace.unthrottle_stage((millrace.stage_named(p_pipeline, p_stage)).id) then
+    raise exception 'stage % of pipeline % has no throttle', p_stage, p_pipeline
+      using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
+  end if;
+  perform millrace.note('unthrottle', p_pipeline, p_stage);
+end
+$$;
+
+-- The sweep takes throttles away whose time is over. One whose stage a claim is passing this moment
+-- is left to the next.
+create or replace function millrace.end_throttles() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_over record;
+begin
+  for v_over in
+    select t.stage_id, s.name as stage, p.name as pipeline
+    from millrace.throttles t
+    join millrace.stages s on s.id = t.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where t.until <= millrace.now()
+    order by t.stage_id
+  loop
+    continue when not pg_try_advisory_xact_lock(
+      hashtext('millrace.limiter'), v_over.stage_id);
+    -- Somebody may have made it a longer one meanwhile.
+    continue when not exists (
+      select
+      from millrace.throttles t
+      where t.stage_id = v_over.stage_id
+        and t.until <= millrace.now());
+    perform millrace.unthrottle_stage(v_over.stage_id);
+    perform millrace.note('unthrottle', v_over.pipeline, v_over.stage, '{}',
+      '{"key": "engine", "reason": "its time was over"}');
+  end loop;
+end
+$$;
+
+-- define() has written what the definition says into stages.limits: it is kept, and the throttle
+-- put over it again. define() holds the limiters.
+create or replace function millrace.keep_throttles(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.throttles t
+  set declared = s.limits
+  from millrace.stages s
+  where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
+  update millrace.stages s
+  set limits = millrace.throttled(t.declared, t.limits)
+  from millrace.throttles t
+  where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
 end
 $$;
 
@@ -22863,6 +25903,29 @@ cross join lateral (
 order by p.name, s.position
 $view$);
 
+create or replace trigger journal_is_kept
+before update or truncate on millrace.journal
+for each statement execute function millrace.keep_journal();
+
+create or replace trigger journal_is_not_deleted
+after delete on millrace.journal
+referencing old table as gone
+for each statement execute function millrace.keep_journal();
+
+create or replace trigger pipelines_switched
+before update of enabled on millrace.pipelines
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create or replace trigger stages_switched
+before update of enabled on millrace.stages
+for each row when (old.enabled is distinct from new.enabled)
+execute function millrace.note_switched();
+
+create or replace trigger operators_are_noted
+before insert or update or delete on millrace.operators
+for each row execute function millrace.note_operator();
+
 comment on function millrace.stage_columns_ddl(text, text) is
   'The statement that adds a stage''s seven columns to a table.';
 
@@ -23180,6 +26243,76 @@ comment on function millrace.set_cut_over(text, text, numeric, text[]) is
 comment on function millrace.cut_over_way(text, text) is
   'Which way (new or old) a row goes if it is queued at the first stage now, and why.';
 
+comment on function public.millrace_act(jsonb) is
+  'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
+  '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
+  'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
+  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+
+revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_act(jsonb) to authenticated, service_role;
+
+comment on function public.millrace_overview(jsonb) is
+  'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
+  'paused and throttled, open alerts, and bulks that run. For operators.';
+
+comment on function public.millrace_pipeline(jsonb) is
+  'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
+  'is queued and in work at each. For operators.';
+
+comment on function public.millrace_series(jsonb) is
+  'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
+  'step_seconds}. For operators.';
+
+comment on function public.millrace_dead_letters(jsonb) is
+  'Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest. '
+  'Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For '
+  'operators.';
+
+comment on function public.millrace_alerts(jsonb) is
+  'Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": '
+  'next} on. For operators.';
+
+comment on function public.millrace_journal(jsonb) is
+  'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
+  'from {"cursor": next} on. For operators.';
+
+comment on function public.millrace_search(jsonb) is
+  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the '
+  'label that entity.label names, as far as an index leads to it. For operators.';
+
+revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
+  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
+  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
+  to authenticated, service_role;
+
+comment on function public.millrace_runs(jsonb) is
+  'Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status, '
+  'error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at '
+  'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
+
+comment on function public.millrace_run(jsonb) is
+  'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
+  'own attempts cost and what people did to it. For operators.';
+
+comment on function public.millrace_attempt(jsonb) is
+  'One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see '
+  'payloads: {value}, or {cut, bytes} where it has more than 100 kB.';
+
+revoke all on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  from public, anon, authenticated, service_role;
+
+grant execute on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
+  public.millrace_attempt(jsonb)
+  to authenticated, service_role;
+
 comment on view millrace.ending_faults is
   'Runs that say of their ending what cannot be, for check_invariants().';
 
@@ -23208,6 +26341,13 @@ comment on function millrace.figures(text, text, timestamptz, timestamptz) is
 comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
   'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
   'too. A step of whole hours or days begins on the hour or at midnight UTC.';
+
+comment on function millrace.hurry(bigint, text) is
+  'Makes a retry that waits in backoff due at once, and returns how many attempts those were.';
+
+comment on function millrace.run_of(text, text) is
+  'The newest run of a row, for every verb that takes a run: '
+  'select millrace.cancel(millrace.run_of(''leads'', ''7'')).';
 
 comment on view millrace.operations is
   'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
@@ -23269,6 +26409,10 @@ comment on function millrace.skip(bigint, text) is
   'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
   'by a threshold. Its result is null to those that need it.';
 
+comment on function millrace.start(text, text[], text, int, boolean) is
+  'Starts runs of many entities in one transaction and returns {started, under_way}: as '
+  'millrace.start() of one. What is under way is left as it is, unless p_restart.';
+
 comment on view millrace.status_moves is
   'Which value of a status column may follow which: by the engine as work goes on, by a person who '
   'writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the '
@@ -23290,6 +26434,13 @@ comment on function millrace.unpause(text, text) is
   'Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready. A '
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
+
+comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
+  'Sets the rate or the places in flight of a stage, over its definition, until a time and for a '
+  'reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.';
+
+comment on function millrace.unthrottle(text, text) is
+  'Takes the throttle of a stage away; the limits of its definition hold again.';
 
 -- Drops what attach() of the level before has written, but for the functions of triggers, and has
 -- attach() of this level write it.
@@ -23344,7 +26495,7 @@ begin
       'millrace.fill_batch(millrace.stages, uuid, millrace.claimed[], text[], int8)',
       'millrace.held_batch(millrace.stages, uuid, int8[], int8)',
       'millrace.needs_of(int8, int4, int4, int8)', 'millrace.size_of_needs(int8, int4, int4)',
-      'millrace.hold_runs(int8[])', 'millrace.cancel(int8)',
+      'millrace.hold_runs(int8[])', 'millrace.cancel_one(int8)', 'millrace.cancel(int8)',
       'millrace.check_dropped_stages(int4, jsonb)',
       'millrace.check_counted_stages(int4, jsonb)',
       'millrace.check_moved(text, regclass, text)',
@@ -23440,8 +26591,9 @@ begin
       'millrace.replay(text, jsonb, bool)', 'millrace.is_latest_run(int8)',
       'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
       'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
-      'millrace.refuse_orphan(millrace.runs)', 'millrace.retry(int8, text)',
-      'millrace.status_columns_of(millrace.pipelines)', 'millrace.row_faults(int8, int8)',
+      'millrace.refuse_orphan(millrace.runs)', 'millrace.retry_one(int8, text)',
+      'millrace.retry(int8, text)', 'millrace.status_columns_of(millrace.pipelines)',
+      'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
@@ -23511,6 +26663,16 @@ begin
       'millrace.begin_followers(int4, int8[])', 'millrace.skip_stage(int4, int8[], jsonb)',
       'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
+      'millrace.hold_free_runs(int4, int8[])', 'millrace.do_to_held(millrace.bulks, int8[])',
+      'millrace.do_to_each(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
+      'millrace.save_slice(millrace.bulks, int8, int8[], int4[])', 'millrace.work_slice(int8)',
+      'millrace.work_bulks()', 'millrace.schedule_bulks()', 'millrace.sweep_operators()',
+      'millrace.shown_bulk(millrace.bulks)', 'millrace.check_bulk(jsonb, jsonb)',
+      'millrace.estimate_cost(int4, jsonb, int8[])', 'millrace.preview_of(int4, jsonb, jsonb)',
+      'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
+      'millrace.bulk_seen(millrace.caller, int8)',
+      'millrace.refuse_bulk(millrace.bulks, text)',
+      'millrace.act_in_bulk(millrace.caller, jsonb)',
       'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
       'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
       'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
@@ -23555,8 +26717,33 @@ begin
       'millrace.prune_decisions()', 'millrace.decision_faults(int8, int8)',
       'millrace.check_replaces(jsonb)', 'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
-      'millrace.check_due(jsonb)', 'millrace.missing_due_index(millrace.pipelines)',
-      'millrace.save_due(int4, jsonb)', 'millrace.is_rested(int4[], text)',
+      'millrace.act_fields()', 'millrace.need_fields(jsonb, text[])',
+      'millrace.asked_end(jsonb)', 'millrace.answered_before(millrace.caller, jsonb)',
+      'millrace.act_on_run(millrace.caller, jsonb)', 'millrace.do_to_run(int8, jsonb)',
+      'millrace.act_on_stage(millrace.caller, jsonb, int8)',
+      'millrace.act_on_operator(millrace.caller, jsonb, int8)',
+      'millrace.do_act(millrace.caller, jsonb, int8)', 'public.millrace_act(jsonb)',
+      'millrace.is_silenced(text, text, text)',
+      'millrace.acknowledge_alert(millrace.caller, jsonb)',
+      'millrace.act_on_alert(millrace.caller, jsonb, int8)', 'millrace.filter_fields()',
+      'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
+      'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',
+      'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
+      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.find_ended(jsonb, text, int4)',
+      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(bool, int8)',
+      'millrace.shown_stages(text[])', 'public.millrace_overview(jsonb)',
+      'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
+      'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
+      'millrace.line_condition(millrace.caller, jsonb)', 'public.millrace_alerts(jsonb)',
+      'public.millrace_journal(jsonb)', 'millrace.search_runs(millrace.caller, text, text[])',
+      'public.millrace_search(jsonb)', 'millrace.cut_text(text, int4)',
+      'millrace.shown_payload(jsonb)', 'millrace.shown_error(jsonb, bool)',
+      'millrace.standing_of(int8)', 'millrace.shown_runs(int8[])',
+      'public.millrace_runs(jsonb)', 'millrace.shown_children(int8)',
+      'millrace.shown_attempts(int8, bool)', 'public.millrace_run(jsonb)',
+      'public.millrace_attempt(jsonb)', 'millrace.check_due(jsonb)',
+      'millrace.missing_due_index(millrace.pipelines)', 'millrace.save_due(int4, jsonb)',
+      'millrace.is_rested(int4[], text)',
       'millrace.due_rows(millrace.pipelines, timestamptz, text, int4)',
       'millrace.lock_due(millrace.pipelines, text[])',
       'millrace.start_held(millrace.pipelines, int4, text[], timestamptz)',
@@ -23595,11 +26782,15 @@ begin
       'millrace.show_held(millrace.stages, int8[])',
       'millrace.show_going(millrace.stages, int8[])',
       'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
-      'millrace.free_slots(int8[])', 'millrace.wakes_for_freed(int8[])',
+      'millrace.hurry_one(int8, text)', 'millrace.hurry(int8, text)',
+      'millrace.run_of(text, text)', 'millrace.free_slots(int8[])',
+      'millrace.wakes_for_freed(int8[])',
       'millrace.note_in_flight(millrace.stages, int8[], text[], uuid, uuid)',
       'millrace.count_attempts(millrace.stages, int4)',
       'millrace.check_slots(int4, uuid, int8)', 'millrace.free_of_key(millrace.stages, text)',
-      'millrace.inherit_place(int8[])', 'millrace.json_path(text, text)',
+      'millrace.inherit_place(int8[])', 'millrace.note(text, text, text, int8[], jsonb)',
+      'millrace.note_run(text, int8, text, jsonb)', 'millrace.keep_journal()',
+      'millrace.prune_journal()', 'millrace.note_switched()', 'millrace.json_path(text, text)',
       'millrace.short_json(jsonb)', 'millrace.resolve_ref(jsonb, jsonb)',
       'millrace.alternative_for(jsonb, jsonb)', 'millrace.wanted_by(jsonb)',
       'millrace.value_fault(jsonb, jsonb)', 'millrace.scalar_fault(jsonb, jsonb)',
@@ -23633,6 +26824,11 @@ begin
       'millrace.hold_stage(int8, text, bool)', 'millrace.state_of(int8, int4)',
       'millrace.refuse_operation(int8, text, text, text, text)',
       'millrace.supersede(int8, int4[])', 'millrace.reopen_run(millrace.runs, int4[])',
+      'millrace.token_claims()', 'millrace.caller()', 'millrace.enter()',
+      'millrace.enter_to_act(text)', 'millrace.sees(millrace.caller, text)',
+      'millrace.pipeline_seen(millrace.caller, text)',
+      'millrace.stage_seen(millrace.pipelines, text)',
+      'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
@@ -23644,11 +26840,12 @@ begin
       'millrace.sum_uses(int4)', 'millrace.save_quota(int4, jsonb)',
       'millrace.attach_quota(millrace.pipelines, text)', 'millrace.name_payers(int4, int8[])',
       'millrace.inherit_quotas(int8[])', 'millrace.note_starts(int8[], timestamptz)',
-      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset(int8, text)',
-      'millrace.needing(int4, int4)', 'millrace.retry_failed_children(millrace.fan_outs)',
-      'millrace.reset_children(int8, text)', 'millrace.check_retention(jsonb)',
-      'millrace.missing_time_index(regclass, text)', 'millrace.retention_fault(text, text)',
-      'millrace.prune_rows(regclass, tid[])',
+      'millrace.clear_stages(millrace.runs, int4[])', 'millrace.reset_one(int8, text)',
+      'millrace.reset(int8, text)', 'millrace.needing(int4, int4)',
+      'millrace.retry_failed_children(millrace.fan_outs)',
+      'millrace.reset_failed_children(int8, text)', 'millrace.reset_children(int8, text)',
+      'millrace.check_retention(jsonb)', 'millrace.missing_time_index(regclass, text)',
+      'millrace.retention_fault(text, text)', 'millrace.prune_rows(regclass, tid[])',
       'millrace.old_rows(regclass, text, timestamptz, millrace.prune_progress, int4)',
       'millrace.prune_table(millrace.pipelines, text, timestamptz)',
       'millrace.save_retention(int4, jsonb)',
@@ -23675,11 +26872,17 @@ begin
       'public.millrace_spawn(uuid, int8, uuid, jsonb, bool)',
       'millrace.start_stage(int8, text)', 'millrace.end_stage(int8, text, text, jsonb, jsonb)',
       'millrace.complete_stage(int8, text, jsonb)',
-      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip(int8, text)',
-      'millrace.begin_roots(int4, int8[])',
+      'millrace.fail_one(int8, text, text, bool)',
+      'millrace.fail_stage(int8, text, text, bool)', 'millrace.skip_one(int8, text)',
+      'millrace.skip(int8, text)', 'millrace.begin_roots(int4, int8[])',
       'millrace.wait_for_child_runs(int4, int8[], timestamptz)',
       'millrace.parents_without_child(millrace.pipelines, int4, int8[], text[], text[])',
-      'millrace.start_child_runs(int4, int8[])', 'millrace.actor(regclass)',
+      'millrace.start_child_runs(int4, int8[])',
+      'millrace.keys_named(millrace.pipelines, text[])',
+      'millrace.refuse_missing_rows(millrace.pipelines, text[], text[])',
+      'millrace.prioritise_entities(int4, text[], int4)',
+      'millrace.entities_under_way(millrace.pipelines, int4, text[])',
+      'millrace.start(text, text[], text, int4, bool)', 'millrace.actor(regclass)',
       'millrace.refuse_status(text, text, text)', 'millrace.values_used(jsonb)',
       'millrace.check_status_columns(jsonb)', 'millrace.check_status_tables(jsonb)',
       'millrace.check_status_chain(jsonb)', 'millrace.check_status_values(jsonb)',
@@ -23719,8 +26922,16 @@ begin
       'millrace.status_path(text, text, text, int4, int4, text)',
       'millrace.show_due(int4, int4)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
-      'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool)',
-      'millrace.pause(text, text)', 'millrace.unpause(text, text)'
+      'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
+      'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
+      'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
+      'millrace.throttled(jsonb, jsonb)', 'millrace.check_throttle(jsonb)',
+      'millrace.set_limits(int4, jsonb)',
+      'millrace.throttle_stage(millrace.stages, jsonb, timestamptz, text, int8)',
+      'millrace.unthrottle_stage(int4)',
+      'millrace.throttle(text, text, jsonb, timestamptz, text)',
+      'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
+      'millrace.keep_throttles(int4)'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop
