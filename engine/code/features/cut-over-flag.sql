@@ -153,6 +153,8 @@ begin
   update millrace.cut_overs c
   set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now()
   where c.pipeline_id = v_new.id;
+  perform millrace.note('set_cut_over', p_pipeline, null, '{}', jsonb_build_object(
+    'outcome', jsonb_build_object('mode', p_mode, 'share', p_share, 'groups', p_groups)));
 end
 $$;
 comment on function millrace.set_cut_over(text, text, numeric, text[]) is

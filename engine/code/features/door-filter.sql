@@ -73,19 +73,22 @@ exception
 end
 $$;
 
--- Reads the cursor of a list, which is the last number that was shown; null at its beginning. It
--- says where to go on and nothing more, so whoever makes one up sees no more than before.
-create or replace function millrace.asked_cursor(p_asked jsonb) returns bigint
+-- Reads the cursor of a list: the last number that was shown, or, by_end, the last end and number;
+-- null at its beginning. It says where to go on and nothing more, so whoever makes one up sees no
+-- more than before.
+create or replace function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
+returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_asked ->> 'cursor' !~ '^[0-9]{1,18}$' then
-    raise exception 'cursor is %, but must be what an answer had as next',
+  if p_asked ->> 'cursor' !~ (case when p_by_end then '^[0-9]{1,17}[.]' else '^' end
+      || '[0-9]{1,18}$') then
+    raise exception 'cursor is %, but must be what the last answer to this question had as next',
       millrace.short_json(p_asked -> 'cursor')
       using errcode = 'MR002', hint = 'Leave it out to begin with the newest.';
   end if;
-  return (p_asked ->> 'cursor')::bigint;
+  return p_asked ->> 'cursor';
 end
 $$;
 
@@ -161,7 +164,8 @@ as $$
     case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
       'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
       'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
-    when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+    when p_filter ?| array['stage_id', 'error_code'] then format(
+      $sql$r.status <> 'completed' and exists (
       select
       from millrace.attempts a
       left join millrace.attempts o on o.id = a.parent_id
@@ -255,5 +259,61 @@ begin
     return;
   end if;
   execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+end
+$$;
+
+-- Finds runs that are over by a filter of their status, in the order of their ends, the newest
+-- first. Those that failed are read by why they did. next says behind which to go on: the
+-- microsecond of its end, and its number; null where none is left.
+create or replace function millrace.find_ended(
+  p_filter jsonb,
+  p_cursor text,
+  p_limit int,
+  out run_ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_failed boolean := p_filter ->> 'status' = 'failed';
+  v_most int := case
+    when v_failed then p_limit
+    when p_filter ?| array['stage_id', 'error_code'] then 4000
+    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
+  end;
+  v_looked text := format($sql$
+    select r.*
+    from unnest(%L::int[]) p(id)
+    cross join lateral (
+      select r.*
+      from millrace.runs r
+      where r.pipeline_id = p.id
+        and r.finished_at is not null
+        and %s
+      order by r.finished_at desc, r.id desc
+      limit %s) r
+    order by r.finished_at desc, r.id desc
+    limit %3$s$sql$, array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
+    concat_ws(' and ', 'true',
+      case when v_failed then millrace.filter_conditions(p_filter) end,
+      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+      case when p_cursor is not null then format(
+        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+    v_most);
+  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
+  v_keys text[];
+begin
+  execute format($sql$
+    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
+    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
+    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
+  into run_ids, v_keys;
+  next := v_keys[p_limit];
+  if next is null then
+    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
+  end if;
 end
 $$;

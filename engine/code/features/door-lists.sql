@@ -214,7 +214,7 @@ declare
   c_most constant int := 20000;
   v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
   v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
-    p_table, coalesce(millrace.asked_cursor(p_asked), 9223372036854775807), c_most);
+    p_table, coalesce(millrace.asked_cursor(p_asked), '9223372036854775807'), c_most);
 begin
   execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
     v_looked, p_condition, v_limit)

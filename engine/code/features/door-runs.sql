@@ -95,24 +95,35 @@ set enable_memoize = off set jit = off
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_found record;
+  v_filter jsonb;
+  v_by_end boolean;
+  v_limit int;
+  v_runs bigint[];
+  v_next text;
 begin
   perform millrace.check_asked(p_query, millrace.filter_fields()
     || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
     'p_query');
-  v_found := millrace.find_runs(
-    millrace.read_filter(v_caller, p_query),
-    millrace.asked_cursor(p_query),
-    coalesce((p_query ->> 'limit')::int, 50));
-  return jsonb_build_object(
-    'runs', millrace.shown_runs(v_found.run_ids),
-    'next', v_found.next::text);
+  v_filter := millrace.read_filter(v_caller, p_query);
+  v_limit := coalesce((p_query ->> 'limit')::int, 50);
+  v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
+    and not v_filter ?| array['runs', 'entities', 'trace', 'parent'];
+  if v_by_end then
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_ended(v_filter, millrace.asked_cursor(p_query, true), v_limit) f;
+  else
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_runs(v_filter, millrace.asked_cursor(p_query)::bigint, v_limit) f;
+  end if;
+  return jsonb_build_object('runs', millrace.shown_runs(v_runs), 'next', v_next);
 end
 $$;
 comment on function public.millrace_runs(jsonb) is
-  'Runs, the newest first, by pipeline, stage, status, error_code, entity, label, run, trace, '
-  'since, before and parent. A call looks at 20,000 runs at most: while next is not null there may '
-  'be more, from {"cursor": next} on. For operators.';
+  'Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status, '
+  'error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at '
+  'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
 
 -- Shows the children of a run, one line a stage that has some.
 create or replace function millrace.shown_children(p_run_id bigint) returns jsonb
