@@ -73,6 +73,8 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults(p_after, p_until) f
+  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
 $$;
 

@@ -112,3 +112,5 @@ where not exists (select from millrace.runs r where r.metadata_id = m.id)
     select
     from millrace.dropped_metadata d
     where d.metadata_id = m.id);
+comment on view millrace.metadata_faults is
+  'Metadata that a run lacks or that nobody will delete, for check_invariants().';

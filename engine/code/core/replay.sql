@@ -18,6 +18,8 @@ select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
 where r.status = 'failed';
+comment on view millrace.failed_runs is
+  'Failed runs by their numbers: dead_letters without names, and without a look at attempts.';
 
 -- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
 -- count asks nothing, and a list asks for the rows that it shows.

@@ -64,7 +64,7 @@ end
 $$;
 
 -- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
--- or not.
+-- or not; of open alerts it looks at the first 10,000.
 create or replace function millrace.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -77,7 +77,7 @@ declare
     where l.stage_id = p_stage_id
       and l.resolved_at is null
     order by l.id
-    limit 1000));
+    limit 10000));
 begin
   return (
     select count(*)

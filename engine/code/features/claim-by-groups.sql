@@ -232,3 +232,5 @@ where g.due_at = 'infinity'
     select from millrace.arrivals n
     where n.stage_id = g.stage_id
       and n.concurrency_group = '*' || substr(g.concurrency_group, 2));
+comment on view millrace.limit_faults is
+  'Queued attempts out of reach, and groups left parked, for check_invariants().';

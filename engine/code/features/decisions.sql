@@ -198,3 +198,26 @@ begin
     for update skip locked);
 end
 $$;
+
+-- Finds attempts without the question that they wait for, by the runs between two ids. A function,
+-- since a view would stand in the way of whoever removes the table of decisions.
+create or replace function millrace.decision_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+    'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting'
+    and a.run_id > p_after
+    and a.run_id <= p_until
+    and not exists (
+      select
+      from public.millrace_decisions d
+      where d.attempt_id = a.id
+        and d.closed_at is null)
+$$;

@@ -305,3 +305,5 @@ where r.given is not null
     where o.pipeline_id = r.pipeline_id
       and o.entity_id = r.entity_id
       and o.id < r.id);
+comment on view millrace.ending_faults is
+  'Runs that say of their ending what cannot be, for check_invariants().';

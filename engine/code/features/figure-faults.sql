@@ -11,6 +11,8 @@ cross join lateral (
 union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
+comment on view millrace.told_figures is
+  'What the totals tell, with the pulses that are still to be added up.';
 
 -- Finds stages whose figures are no recount of their attempts.
 create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
@@ -44,6 +46,8 @@ where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
   or r.failed > coalesce(f.failed, 0)
   or r.skipped > coalesce(f.skipped, 0)
   or r.cancelled > coalesce(f.cancelled, 0);
+comment on view millrace.figure_faults is
+  'Part of millrace.check_invariants(): figures that are no recount of the attempts.';
 
 -- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
 -- again has several ends, so there may be more ends than runs; the oldest hour may have lost
@@ -90,3 +94,6 @@ where h.hour > (
     or h.failed + h.retried <> s.failed
     or h.skipped + h.cancelled <> s.passed_over
     or h.cost_usd <> s.cost_usd);
+comment on view millrace.hour_faults is
+  'Part of millrace.check_invariants(): runs that no figure counts, and hours that differ from '
+  'their minutes.';

@@ -65,6 +65,8 @@ from millrace.pipelines p
 cross join lateral jsonb_to_recordset(p.retention -> 'tables')
   t(name text, "column" text, days int)
 group by p.id, t.name;
+comment on view millrace.retained_tables is
+  'What prune() goes through, by numbers; read it through millrace.retention.';
 
 -- Writes the statement that makes the index by which old rows of a table are found; null where
 -- there is one, or no such table any more.

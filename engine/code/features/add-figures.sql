@@ -131,7 +131,7 @@ $$;
 
 -- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
 -- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
-create or replace function millrace.fold_figures(p_limit int default 5000) returns int
+create or replace function millrace.fold_figures(p_limit int default 3000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
@@ -231,7 +231,7 @@ begin
   loop
     v_taken := millrace.fold_figures();
     v_pulses := v_pulses + v_taken;
-    exit when v_taken < 5000 or millrace.now() > v_until;
+    exit when v_taken < 3000 or millrace.now() > v_until;
   end loop;
   perform millrace.prune_figures();
   perform millrace.follow_ages(5000);
