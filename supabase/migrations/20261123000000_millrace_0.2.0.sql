@@ -3025,6 +3025,12 @@ begin
 end
 $$;
 
+-- The invariants
+--
+-- Views and functions whose names end in _faults each prove some of what must always hold, and have
+-- a row for each breach. check_invariants() reads all of them whole, in one snapshot; check_slice()
+-- asks for the runs between two ids.
+
 -- Proves what must always hold.
 create or replace function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
@@ -3044,6 +3050,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults f
   union all
@@ -3132,6 +3140,8 @@ as $$
     and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults(p_after, p_until) f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
 $$;
@@ -9800,6 +9810,256 @@ begin
 end
 $$;
 
+-- Adding pulses up: minutes, hours and totals
+--
+-- The sweep takes pulses away and adds them to all three tables in one statement, hence one
+-- snapshot. What comes late is added to the minute in which it happened. The statements are built
+-- from one list of columns, since each would name forty of them twice.
+
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
+-- there on each is about three times as long as the one before it.
+create or replace function millrace.bucket_bounds() returns float8[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+    7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Lists the columns of minutes, hours and totals that are added up.
+create or replace function millrace.figure_columns() returns text[]
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
+      output_tokens,run_ms,wait_ms}'::text[]
+    || array(select 'r' || i from generate_series(0, 15) i)
+    || array(select 'w' || i from generate_series(0, 15) i)
+$$;
+
+-- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join lateral jsonb_each_text(c) k
+    group by k.key
+  )
+  select jsonb_object_agg(f.key, f.n)
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f
+$$;
+
+-- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
+-- are counted by bucket first, those of the queue 16 places further on, so that many columns are
+-- made of few rows.
+create or replace function millrace.delta_sql() returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    counted as (
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
+      from taken t
+      cross join lateral (
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
+        union all
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as (
+      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) c
+      group by 1, 2, 3
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    )$q$,
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:8]) c),
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
+-- the time, null for totals.
+create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s, case
+        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
+      end
+    from delta d
+    group by d.pipeline_id, d.stage_id %6$s
+    order by d.pipeline_id, d.stage_id
+    on conflict (%7$s) do update set %8$s,
+      codes = case
+        when excluded.codes is null then t.codes
+        when t.codes is null then excluded.codes
+        else millrace.add_codes(array[t.codes, excluded.codes])
+      end
+    returning 1$q$,
+    p_table, p_time || ',', string_agg(c, ', '),
+    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
+    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
+    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
+    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
+  from unnest(millrace.figure_columns()) c
+$$;
+
+-- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
+-- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
+create or replace function millrace.fold_figures(p_limit int default 3000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+as $$
+declare
+  v_taken int;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+    return 0;
+  end if;
+  execute format($q$
+    with taken as materialized (
+      delete from millrace.pulses p
+      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
+      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
+    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    select count(*) from taken$q$,
+    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
+    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+  into v_taken
+  using p_limit;
+  return v_taken;
+end
+$$;
+
+-- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
+-- totals, which all of them have.
+create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_oldest_minute timestamptz :=
+    v_now - make_interval(hours => (
+      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
+  v_oldest_hour timestamptz :=
+    v_now - make_interval(days => (
+      select s.value::int from millrace.settings s where s.name = 'hours_days'));
+  v_minutes int;
+  v_hours int;
+begin
+  if exists (
+      select
+      from millrace.settings s
+      where s.name = 'figures_pruned_at'
+        and s.value::timestamptz > v_now - interval '10 minutes') then
+    return 0;
+  end if;
+  delete from millrace.minutes m
+  where m.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.minutes k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.minute < v_oldest_minute
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_minutes = row_count;
+  delete from millrace.hours h
+  where h.ctid = any (array(
+    select o.ctid
+    from millrace.totals t
+    cross join lateral (
+      select k.ctid
+      from millrace.hours k
+      where k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.hour < v_oldest_hour
+      limit p_limit) o
+    limit p_limit));
+  get diagnostics v_hours = row_count;
+  if greatest(v_minutes, v_hours) < p_limit then
+    update millrace.settings s
+    set value = trim('"' from to_jsonb(v_now)::text)
+    where s.name = 'figures_pruned_at';
+  end if;
+  return v_minutes + v_hours;
+end
+$$;
+
+-- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
+-- takes too long to the next sweep.
+-- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
+create or replace function millrace.sweep_figures() returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '100 milliseconds';
+  v_pulses int := 0;
+  v_taken int;
+  v_context text;
+begin
+  loop
+    v_taken := millrace.fold_figures();
+    v_pulses := v_pulses + v_taken;
+    exit when v_taken < 3000 or millrace.now() > v_until;
+  end loop;
+  perform millrace.prune_figures();
+  perform millrace.follow_ages(5000);
+  return v_pulses;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of figures failed: ' || sqlerrm) then
+      raise;
+    end if;
+    return 0;
+end
+$$;
+
 -- Adopting rows: what waits at the gates
 
 -- Locks rows that show a value, that nobody holds and that have no live run, in the order of their
@@ -12001,7 +12261,7 @@ end
 $$;
 
 -- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
--- or not.
+-- or not; of open alerts it looks at the first 10,000.
 create or replace function millrace.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -12014,7 +12274,7 @@ declare
     where l.stage_id = p_stage_id
       and l.resolved_at is null
     order by l.id
-    limit 1000));
+    limit 10000));
 begin
   return (
     select count(*)
@@ -15085,6 +15345,8 @@ begin
   update millrace.cut_overs c
   set mode = p_mode, share = p_share, groups = p_groups, changed_at = millrace.now()
   where c.pipeline_id = v_new.id;
+  perform millrace.note('set_cut_over', p_pipeline, null, '{}', jsonb_build_object(
+    'outcome', jsonb_build_object('mode', p_mode, 'share', p_share, 'groups', p_groups)));
 end
 $$;
 
@@ -15503,6 +15765,29 @@ begin
     where not exists (select from millrace.attempts a where a.id = o.attempt_id)
     for update skip locked);
 end
+$$;
+
+-- Finds attempts without the question that they wait for, by the runs between two ids. A function,
+-- since a view would stand in the way of whoever removes the table of decisions.
+create or replace function millrace.decision_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
+    'stage ' || s.name
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
+  where a.state = 'waiting'
+    and a.run_id > p_after
+    and a.run_id <= p_until
+    and not exists (
+      select
+      from public.millrace_decisions d
+      where d.attempt_id = a.id
+        and d.closed_at is null)
 $$;
 
 -- Cut-over: what a definition says of the pipeline that it replaces.
@@ -16138,19 +16423,22 @@ exception
 end
 $$;
 
--- Reads the cursor of a list, which is the last number that was shown; null at its beginning. It
--- says where to go on and nothing more, so whoever makes one up sees no more than before.
-create or replace function millrace.asked_cursor(p_asked jsonb) returns bigint
+-- Reads the cursor of a list: the last number that was shown, or, by_end, the last end and number;
+-- null at its beginning. It says where to go on and nothing more, so whoever makes one up sees no
+-- more than before.
+create or replace function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
+returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_asked ->> 'cursor' !~ '^[0-9]{1,18}$' then
-    raise exception 'cursor is %, but must be what an answer had as next',
+  if p_asked ->> 'cursor' !~ (case when p_by_end then '^[0-9]{1,17}[.]' else '^' end
+      || '[0-9]{1,18}$') then
+    raise exception 'cursor is %, but must be what the last answer to this question had as next',
       millrace.short_json(p_asked -> 'cursor')
       using errcode = 'MR002', hint = 'Leave it out to begin with the newest.';
   end if;
-  return (p_asked ->> 'cursor')::bigint;
+  return p_asked ->> 'cursor';
 end
 $$;
 
@@ -16226,7 +16514,8 @@ as $$
     case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
       'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
       'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
-    when p_filter ?| array['stage_id', 'error_code'] then format($sql$exists (
+    when p_filter ?| array['stage_id', 'error_code'] then format(
+      $sql$r.status <> 'completed' and exists (
       select
       from millrace.attempts a
       left join millrace.attempts o on o.id = a.parent_id
@@ -16320,6 +16609,62 @@ begin
     return;
   end if;
   execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+end
+$$;
+
+-- Finds runs that are over by a filter of their status, in the order of their ends, the newest
+-- first. Those that failed are read by why they did. next says behind which to go on: the
+-- microsecond of its end, and its number; null where none is left.
+create or replace function millrace.find_ended(
+  p_filter jsonb,
+  p_cursor text,
+  p_limit int,
+  out run_ids bigint[],
+  out next text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_failed boolean := p_filter ->> 'status' = 'failed';
+  v_most int := case
+    when v_failed then p_limit
+    when p_filter ?| array['stage_id', 'error_code'] then 4000
+    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
+  end;
+  v_looked text := format($sql$
+    select r.*
+    from unnest(%L::int[]) p(id)
+    cross join lateral (
+      select r.*
+      from millrace.runs r
+      where r.pipeline_id = p.id
+        and r.finished_at is not null
+        and %s
+      order by r.finished_at desc, r.id desc
+      limit %s) r
+    order by r.finished_at desc, r.id desc
+    limit %3$s$sql$, array(
+      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
+    concat_ws(' and ', 'true',
+      case when v_failed then millrace.filter_conditions(p_filter) end,
+      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+      case when p_cursor is not null then format(
+        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+    v_most);
+  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
+  v_keys text[];
+begin
+  execute format($sql$
+    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
+    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
+    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
+  into run_ids, v_keys;
+  next := v_keys[p_limit];
+  if next is null then
+    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
+  end if;
 end
 $$;
 
@@ -16526,7 +16871,7 @@ declare
   c_most constant int := 20000;
   v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
   v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
-    p_table, coalesce(millrace.asked_cursor(p_asked), 9223372036854775807), c_most);
+    p_table, coalesce(millrace.asked_cursor(p_asked), '9223372036854775807'), c_most);
 begin
   execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
     v_looked, p_condition, v_limit)
@@ -16771,18 +17116,29 @@ set enable_memoize = off set jit = off
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_found record;
+  v_filter jsonb;
+  v_by_end boolean;
+  v_limit int;
+  v_runs bigint[];
+  v_next text;
 begin
   perform millrace.check_asked(p_query, millrace.filter_fields()
     || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
     'p_query');
-  v_found := millrace.find_runs(
-    millrace.read_filter(v_caller, p_query),
-    millrace.asked_cursor(p_query),
-    coalesce((p_query ->> 'limit')::int, 50));
-  return jsonb_build_object(
-    'runs', millrace.shown_runs(v_found.run_ids),
-    'next', v_found.next::text);
+  v_filter := millrace.read_filter(v_caller, p_query);
+  v_limit := coalesce((p_query ->> 'limit')::int, 50);
+  v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
+    and not v_filter ?| array['runs', 'entities', 'trace', 'parent'];
+  if v_by_end then
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_ended(v_filter, millrace.asked_cursor(p_query, true), v_limit) f;
+  else
+    select f.run_ids, f.next
+    into v_runs, v_next
+    from millrace.find_runs(v_filter, millrace.asked_cursor(p_query)::bigint, v_limit) f;
+  end if;
+  return jsonb_build_object('runs', millrace.shown_runs(v_runs), 'next', v_next);
 end
 $$;
 
@@ -17900,256 +18256,6 @@ begin
       v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
       on f.at = b
     order by b;
-end
-$$;
-
--- Adding pulses up: minutes, hours and totals
---
--- The sweep takes pulses away and adds them to all three tables in one statement, hence one
--- snapshot. What comes late is added to the minute in which it happened. The statements are built
--- from one list of columns, since each would name forty of them twice.
-
--- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
--- there on each is about three times as long as the one before it.
-create or replace function millrace.bucket_bounds() returns float8[]
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
-    7200000, 28800000, 86400000]::float8[]
-$$;
-
--- Lists the columns of minutes, hours and totals that are added up.
-create or replace function millrace.figure_columns() returns text[]
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
-      output_tokens,run_ms,wait_ms}'::text[]
-    || array(select 'r' || i from generate_series(0, 15) i)
-    || array(select 'w' || i from generate_series(0, 15) i)
-$$;
-
--- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
-create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  with code as (
-    select k.key, sum(k.value::numeric) as n,
-      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
-    from unnest(p_counts) c
-    cross join lateral jsonb_each_text(c) k
-    group by k.key
-  )
-  select jsonb_object_agg(f.key, f.n)
-  from (
-    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
-    from code c
-    group by 1) f
-$$;
-
--- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
--- are counted by bucket first, those of the queue 16 places further on, so that many columns are
--- made of few rows.
-create or replace function millrace.delta_sql() returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select format($q$
-    counted as (
-      select t.pipeline_id, t.stage_id, t.minute, %1$s,
-        coalesce(sum(t.cost_usd), 0) as cost_usd,
-        coalesce(sum(t.input_tokens), 0) as input_tokens,
-        coalesce(sum(t.output_tokens), 0) as output_tokens
-      from taken t
-      group by 1, 2, 3
-    ), bucket as (
-      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
-      from taken t
-      cross join lateral (
-        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
-        from unnest(t.run_ms) u
-        where u is not null
-        union all
-        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
-        from unnest(t.wait_ms) u
-        where u is not null) k
-      group by 1, 2, 3, 4
-    ), measured as (
-      select b.pipeline_id, b.stage_id, b.minute,
-        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
-        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
-      from bucket b
-      group by 1, 2, 3
-    ), coded as (
-      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
-      from (
-        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-        from taken t
-        cross join lateral unnest(t.codes) u
-        group by 1, 2, 3, 4) c
-      group by 1, 2, 3
-    ), delta as materialized (
-      select *
-      from counted
-      left join measured using (pipeline_id, stage_id, minute)
-      left join coded using (pipeline_id, stage_id, minute)
-    )$q$,
-    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
-        ', ')
-      from unnest((millrace.figure_columns())[:8]) c),
-    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
-        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
-      from generate_series(0, 31) i))
-$$;
-
--- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
--- the time, null for totals.
-create or replace function millrace.adding_sql(p_table text, p_time text) returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select format($q$
-    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s, case
-        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
-      end
-    from delta d
-    group by d.pipeline_id, d.stage_id %6$s
-    order by d.pipeline_id, d.stage_id
-    on conflict (%7$s) do update set %8$s,
-      codes = case
-        when excluded.codes is null then t.codes
-        when t.codes is null then excluded.codes
-        else millrace.add_codes(array[t.codes, excluded.codes])
-      end
-    returning 1$q$,
-    p_table, p_time || ',', string_agg(c, ', '),
-    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
-    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
-    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
-    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
-    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
-  from unnest(millrace.figure_columns()) c
-$$;
-
--- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
--- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
-create or replace function millrace.fold_figures(p_limit int default 5000) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
-as $$
-declare
-  v_taken int;
-begin
-  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
-    return 0;
-  end if;
-  execute format($q$
-    with taken as materialized (
-      delete from millrace.pulses p
-      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
-      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
-    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
-    select count(*) from taken$q$,
-    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
-    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
-  into v_taken
-  using p_limit;
-  return v_taken;
-end
-$$;
-
--- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
--- totals, which all of them have.
-create or replace function millrace.prune_figures(p_limit int default 10000) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_oldest_minute timestamptz :=
-    v_now - make_interval(hours => (
-      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
-  v_oldest_hour timestamptz :=
-    v_now - make_interval(days => (
-      select s.value::int from millrace.settings s where s.name = 'hours_days'));
-  v_minutes int;
-  v_hours int;
-begin
-  if exists (
-      select
-      from millrace.settings s
-      where s.name = 'figures_pruned_at'
-        and s.value::timestamptz > v_now - interval '10 minutes') then
-    return 0;
-  end if;
-  delete from millrace.minutes m
-  where m.ctid = any (array(
-    select o.ctid
-    from millrace.totals t
-    cross join lateral (
-      select k.ctid
-      from millrace.minutes k
-      where k.pipeline_id = t.pipeline_id
-        and k.stage_id = t.stage_id
-        and k.minute < v_oldest_minute
-      limit p_limit) o
-    limit p_limit));
-  get diagnostics v_minutes = row_count;
-  delete from millrace.hours h
-  where h.ctid = any (array(
-    select o.ctid
-    from millrace.totals t
-    cross join lateral (
-      select k.ctid
-      from millrace.hours k
-      where k.pipeline_id = t.pipeline_id
-        and k.stage_id = t.stage_id
-        and k.hour < v_oldest_hour
-      limit p_limit) o
-    limit p_limit));
-  get diagnostics v_hours = row_count;
-  if greatest(v_minutes, v_hours) < p_limit then
-    update millrace.settings s
-    set value = trim('"' from to_jsonb(v_now)::text)
-    where s.name = 'figures_pruned_at';
-  end if;
-  return v_minutes + v_hours;
-end
-$$;
-
--- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
--- takes too long to the next sweep.
--- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
-create or replace function millrace.sweep_figures() returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_until timestamptz := millrace.now() + interval '100 milliseconds';
-  v_pulses int := 0;
-  v_taken int;
-  v_context text;
-begin
-  loop
-    v_taken := millrace.fold_figures();
-    v_pulses := v_pulses + v_taken;
-    exit when v_taken < 5000 or millrace.now() > v_until;
-  end loop;
-  perform millrace.prune_figures();
-  perform millrace.follow_ages(5000);
-  return v_pulses;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of figures failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return 0;
 end
 $$;
 
@@ -26606,189 +26712,6 @@ begin
 end
 $$;
 
-select pg_temp.put_view('millrace.run_faults', true, $view$
--- The invariants
---
--- Each view here proves some of what must always hold, and has a row for each breach.
--- check_invariants() reads all of them whole, in one snapshot; check_slice() asks for the runs
--- between two ids, which each view answers from the indexes by run.
-
--- Finds runs that nobody will end, and live attempts of runs that are over.
-create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
-select 'a running run owns a live attempt', r.id, null::bigint,
-  'run of entity ' || r.entity_id || ' has none'
-from millrace.runs r
-where r.status = 'running'
-  and not exists (
-    select
-    from millrace.attempts a
-    where a.run_id = r.id
-      and a.state in ('queued', 'started', 'waiting'))
-union all
-select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
-  format('the run is %s', r.status)
-from millrace.runs r
-where (r.status = 'failed') <> (r.failed_stage_id is not null)
-  or (r.status = 'failed') <> (r.error_code is not null)
-  or (r.status = 'failed' and not exists (
-    select
-    from millrace.attempts a
-    where a.run_id = r.id
-      and a.stage_id = r.failed_stage_id
-      and a.state = 'failed'
-      and not a.superseded
-      and not exists (
-        select
-        from millrace.attempts n
-        where n.run_id = a.run_id
-          and n.stage_id = a.stage_id
-          and n.number > a.number)))
-union all
-select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
-  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-from millrace.attempts a
-left join millrace.runs r on r.id = a.run_id
-where r.id is null
-  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-union all
-select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
-  format('entity %s, and run %s of the other', n.entity_id, o.id)
-from millrace.pipelines p
-join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-join millrace.runs o
-  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
-$view$);
-
-select pg_temp.put_view('millrace.attempt_faults', true, $view$
--- Finds attempts whose columns contradict their state.
-create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
-select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
-  a.run_id, a.id, a.state::text
-from millrace.attempts a
-left join millrace.claims c on c.token = a.token
-where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-  or (a.state = 'started'
-    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-  or (a.state = 'waiting'
-    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-  or (a.state not in ('queued', 'started') and a.queue_at is not null)
-  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-union all
-select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.late_at is not null
-  and a.state not in ('queued', 'started', 'waiting')
-union all
-select 'an attempt that waits for a person has its open question', a.run_id, a.id,
-  'stage ' || s.name
-from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-where a.state = 'waiting'
-  and not exists (
-    select
-    from public.millrace_decisions d
-    where d.attempt_id = a.id
-      and d.closed_at is null)
-union all
-select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
-from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-where a.state in ('queued', 'started')
-union all
-select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.superseded
-  and a.state in ('queued', 'started', 'waiting')
-union all
-select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
-  'stage ' || a.stage_id
-from millrace.attempts a
-where (a.state = 'completed') <> (a.output is not null)
-$view$);
-
-select pg_temp.put_view('millrace.job_faults', true, $view$
--- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
--- that of a job whose deadline had passed, or whose worker was lost.
-create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
-select
-  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
-  a.run_id, a.id, a.state::text
-from millrace.attempts a
-where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-  or (a.overtaken_job_id is not null
-    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-  or (a.overtaken_job_id is not null and not exists (
-    select
-    from millrace.attempts e
-    where e.run_id = a.run_id
-      and e.stage_id = a.stage_id
-      and e.number < a.number
-      and e.state = 'failed'
-      and e.error ->> 'code' in ('deadline', 'lost_lease')
-      and coalesce(e.job_id = a.job_id, true)
-      and (a.superseded or not e.superseded)))
-$view$);
-
-select pg_temp.put_view('millrace.stage_faults', true, $view$
--- Finds stages that are done twice, begun too early, or not begun though their needs are done.
--- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
-create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
-select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
-  format('%s attempts of stage %s', count(*), s.name)
-from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id
-where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
-  and not a.superseded
-group by a.run_id, a.stage_id, s.name
-having count(*) > 1
-union all
-select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
-from millrace.attempts a
-join millrace.runs r on r.id = a.run_id
-join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-where a.state in ('queued', 'started', 'waiting')
-  and exists (
-    select
-    from unnest(vs.needs) n
-    where not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = a.run_id
-        and d.stage_id = n))
-union all
-select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
-from millrace.runs r
-join millrace.version_stages vs on vs.version_id = r.version_id
-where r.status = 'completed'
-  and not exists (
-    select
-    from millrace.done_attempts d
-    where d.run_id = r.id
-      and d.stage_id = vs.stage_id)
-union all
-select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
-from millrace.runs r
-join millrace.version_stages vs on vs.version_id = r.version_id
-where r.status = 'running'
-  and not exists (
-    select
-    from millrace.attempts a
-    where a.run_id = r.id
-      and a.stage_id = vs.stage_id
-      and not a.superseded)
-  and not exists (
-    select
-    from (
-      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
-      union all
-      select n from unnest(vs.needs) n) n(id)
-    where not exists (
-      select
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = n.id))
-$view$);
-
 select pg_temp.put_view('millrace.done_attempts', false, $view$
 -- What "done" means
 --
@@ -27012,6 +26935,177 @@ cross join lateral (
     and r.error_code = c.error_code
   order by r.finished_at desc
   limit 1) y
+$view$);
+
+select pg_temp.put_view('millrace.run_faults', true, $view$
+-- What runs and attempts say of themselves and of each other
+--
+-- Each view has a row for each breach. Asked for the runs between two ids, it answers from the
+-- indexes by run.
+
+-- Finds runs that nobody will end, and live attempts of runs that are over.
+create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
+select 'a running run owns a live attempt', r.id, null::bigint,
+  'run of entity ' || r.entity_id || ' has none'
+from millrace.runs r
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.state in ('queued', 'started', 'waiting'))
+union all
+select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
+  format('the run is %s', r.status)
+from millrace.runs r
+where (r.status = 'failed') <> (r.failed_stage_id is not null)
+  or (r.status = 'failed') <> (r.error_code is not null)
+  or (r.status = 'failed' and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = r.failed_stage_id
+      and a.state = 'failed'
+      and not a.superseded
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = a.run_id
+          and n.stage_id = a.stage_id
+          and n.number > a.number)))
+union all
+select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
+  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
+from millrace.attempts a
+left join millrace.runs r on r.id = a.run_id
+where r.id is null
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
+union all
+select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
+  format('entity %s, and run %s of the other', n.entity_id, o.id)
+from millrace.pipelines p
+join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
+join millrace.runs o
+  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running'
+$view$);
+
+select pg_temp.put_view('millrace.attempt_faults', true, $view$
+-- Finds attempts whose columns contradict their state.
+create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+left join millrace.claims c on c.token = a.token
+where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
+  or (a.state = 'started'
+    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
+  or (a.state = 'waiting'
+    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
+  or (a.state not in ('queued', 'started') and a.queue_at is not null)
+  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
+union all
+select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.late_at is not null
+  and a.state not in ('queued', 'started', 'waiting')
+union all
+select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
+where a.state in ('queued', 'started')
+union all
+select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
+from millrace.attempts a
+where a.superseded
+  and a.state in ('queued', 'started', 'waiting')
+union all
+select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+where (a.state = 'completed') <> (a.output is not null)
+$view$);
+
+select pg_temp.put_view('millrace.job_faults', true, $view$
+-- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
+-- that of a job whose deadline had passed, or whose worker was lost.
+create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
+select
+  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
+  a.run_id, a.id, a.state::text
+from millrace.attempts a
+where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+  or (a.overtaken_job_id is not null
+    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
+  or (a.overtaken_job_id is not null and not exists (
+    select
+    from millrace.attempts e
+    where e.run_id = a.run_id
+      and e.stage_id = a.stage_id
+      and e.number < a.number
+      and e.state = 'failed'
+      and e.error ->> 'code' in ('deadline', 'lost_lease')
+      and coalesce(e.job_id = a.job_id, true)
+      and (a.superseded or not e.superseded)))
+$view$);
+
+select pg_temp.put_view('millrace.stage_faults', true, $view$
+-- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
+  format('%s attempts of stage %s', count(*), s.name)
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id
+where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+  and not a.superseded
+group by a.run_id, a.stage_id, s.name
+having count(*) > 1
+union all
+select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+where a.state in ('queued', 'started', 'waiting')
+  and exists (
+    select
+    from unnest(vs.needs) n
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = a.run_id
+        and d.stage_id = n))
+union all
+select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'completed'
+  and not exists (
+    select
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = vs.stage_id)
+union all
+select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+where r.status = 'running'
+  and not exists (
+    select
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.stage_id = vs.stage_id
+      and not a.superseded)
+  and not exists (
+    select
+    from (
+      select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
+      union all
+      select n from unnest(vs.needs) n) n(id)
+    where not exists (
+      select
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n.id))
 $view$);
 
 select pg_temp.put_view('millrace.schedules', false, $view$
@@ -27712,6 +27806,9 @@ grant execute on function public.millrace_note_faults(jsonb) to service_role;
 comment on function millrace.metadata_of(bigint) is
   'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
+comment on view millrace.metadata_faults is
+  'Metadata that a run lacks or that nobody will delete, for check_invariants().';
+
 comment on function millrace.prune() is
   'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
   'pipelines declare, old log lines and alerts, and the engine''s own rows of '
@@ -27721,6 +27818,9 @@ comment on function millrace.prune() is
 comment on function millrace.engine() is
   'Which Millrace this database has: its level, its release, and the contracts that it speaks, the '
   'newest first.';
+
+comment on view millrace.failed_runs is
+  'Failed runs by their numbers: dead_letters without names, and without a look at attempts.';
 
 comment on view millrace.dead_letters is
   'What is exhausted or failed for good. Where can_retry is true, try again with '
@@ -27775,6 +27875,18 @@ comment on function public.millrace_leave(uuid, boolean) is
 revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
 
 grant execute on function public.millrace_leave(uuid, boolean) to service_role;
+
+comment on view millrace.run_faults is
+  'Runs that nobody will end or that contradict their state, for check_invariants().';
+
+comment on view millrace.attempt_faults is
+  'Attempts whose columns contradict their state, for check_invariants().';
+
+comment on view millrace.job_faults is
+  'Attempts that say of their jobs what cannot be, for check_invariants().';
+
+comment on view millrace.stage_faults is
+  'Stages that were done twice, or begun too early or not at all, for check_invariants().';
 
 comment on view millrace.schedules is
   'The jobs that pg_cron must have at any time; those that come and go are not among them.';
@@ -27923,6 +28035,9 @@ revoke all on function public.millrace_decide(bigint, jsonb)
 
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
 
+comment on view millrace.limit_faults is
+  'Queued attempts out of reach, and groups left parked, for check_invariants().';
+
 comment on function public.millrace_collect_children(bigint[]) is
   'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
   'holds; collect: fan-outs, further up, whose children have reported now.';
@@ -28012,9 +28127,9 @@ grant execute on function public.millrace_overview(jsonb), public.millrace_pipel
   to authenticated, service_role;
 
 comment on function public.millrace_runs(jsonb) is
-  'Runs, the newest first, by pipeline, stage, status, error_code, entity, label, run, trace, '
-  'since, before and parent. A call looks at 20,000 runs at most: while next is not null there may '
-  'be more, from {"cursor": next} on. For operators.';
+  'Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status, '
+  'error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at '
+  'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
 
 comment on function public.millrace_run(jsonb) is
   'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
@@ -28031,6 +28146,25 @@ revoke all on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
 grant execute on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
   public.millrace_attempt(jsonb)
   to authenticated, service_role;
+
+comment on view millrace.ending_faults is
+  'Runs that say of their ending what cannot be, for check_invariants().';
+
+comment on view millrace.fan_out_faults is
+  'Fan-outs that nobody will finish, for check_invariants().';
+
+comment on view millrace.sum_faults is
+  'Sums of fan-outs that are not what the children came to, for check_invariants().';
+
+comment on view millrace.told_figures is
+  'What the totals tell, with the pulses that are still to be added up.';
+
+comment on view millrace.figure_faults is
+  'Part of millrace.check_invariants(): figures that are no recount of the attempts.';
+
+comment on view millrace.hour_faults is
+  'Part of millrace.check_invariants(): runs that no figure counts, and hours that differ from '
+  'their minutes.';
 
 comment on function millrace.figures(text, text, timestamptz, timestamptz) is
   'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
@@ -28080,6 +28214,9 @@ comment on function millrace.reset_children(bigint, text) is
   'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
+
+comment on view millrace.retained_tables is
+  'What prune() goes through, by numbers; read it through millrace.retention.';
 
 comment on view millrace.retention is
   'What is kept for how many days: the runs of each pipeline (table_name is null) and the tables '
@@ -28336,7 +28473,10 @@ begin
       'millrace.clear_the_way(millrace.fan_outs, text[])',
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
-      'millrace.add_children(millrace.fan_outs, text[], text[])',
+      'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
+      'millrace.figure_columns()', 'millrace.add_codes(jsonb[])', 'millrace.delta_sql()',
+      'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
+      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
       'millrace.lock_waiting(millrace.pipelines, text, int4)',
       'millrace.begin(text, text, int4)', 'millrace.old_means(int4, text, text)',
       'millrace.old_value_of(int4, text)', 'millrace.value_meant(int4, text, text)',
@@ -28441,8 +28581,8 @@ begin
       'millrace.clear_entities(int4, text[])', 'millrace.open_decisions(int4, int8[])',
       'millrace.why_undecided(millrace.attempt_state, jsonb)', 'millrace.close_held(int8[])',
       'millrace.close_decisions(int4)', 'millrace.forget_decisions(int8[])',
-      'millrace.prune_decisions()', 'millrace.check_replaces(jsonb)',
-      'millrace.check_untied(millrace.pipelines, text)',
+      'millrace.prune_decisions()', 'millrace.decision_faults(int8, int8)',
+      'millrace.check_replaces(jsonb)', 'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
       'millrace.act_fields()', 'millrace.need_fields(jsonb, text[])',
       'millrace.asked_end(jsonb)', 'millrace.answered_before(millrace.caller, jsonb)',
@@ -28454,13 +28594,13 @@ begin
       'millrace.acknowledge_alert(millrace.caller, jsonb)',
       'millrace.act_on_alert(millrace.caller, jsonb, int8)', 'millrace.filter_fields()',
       'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
-      'millrace.asked_cursor(jsonb)', 'millrace.read_filter(millrace.caller, jsonb)',
+      'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',
       'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
-      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.shown_line(millrace.journal)',
-      'millrace.shown_pause(bool, int8)', 'millrace.shown_stages(text[])',
-      'public.millrace_overview(jsonb)', 'public.millrace_pipeline(jsonb)',
-      'public.millrace_series(jsonb)', 'public.millrace_dead_letters(jsonb)',
-      'millrace.find_lines(text, text, jsonb)',
+      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.find_ended(jsonb, text, int4)',
+      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(bool, int8)',
+      'millrace.shown_stages(text[])', 'public.millrace_overview(jsonb)',
+      'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
+      'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
       'millrace.line_condition(millrace.caller, jsonb)', 'public.millrace_alerts(jsonb)',
       'public.millrace_journal(jsonb)', 'millrace.search_runs(millrace.caller, text, text[])',
       'public.millrace_search(jsonb)', 'millrace.cut_text(text, int4)',
@@ -28493,9 +28633,6 @@ begin
       'millrace.figures(text, text, timestamptz, timestamptz)',
       'millrace.check_series(timestamptz, timestamptz, interval)',
       'millrace.series(text, text, timestamptz, timestamptz, interval)',
-      'millrace.bucket_bounds()', 'millrace.figure_columns()', 'millrace.add_codes(jsonb[])',
-      'millrace.delta_sql()', 'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
-      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
       'millrace.note_given(int4, int8[])', 'millrace.note_done_before(int8[], int4)',
       'millrace.given_runs(int4, int8[])', 'millrace.skip_given_needs(int8[], int4)',
       'millrace.why_given()', 'millrace.forget_given(int8[], int4[])',
