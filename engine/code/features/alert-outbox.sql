@@ -92,16 +92,23 @@ begin
 end
 $$;
 
--- Adds events to the channel's message that nobody has tried yet, or writes a new one. It lists the
--- first fifty and counts the rest.
+-- How many events a message lists; the rest it counts.
+create or replace function millrace.most_events() returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 50
+$$;
+
+-- Adds so many events, of which the first are given, to the channel's message that nobody has tried
+-- yet, or writes a new one.
 create or replace function millrace.add_events(
-  p_channel_id int, p_events jsonb, p_now timestamptz
+  p_channel_id int, p_events jsonb, p_count bigint, p_now timestamptz
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_most int := 50;
   v_id bigint;
 begin
   -- One that is being taken this moment is passed over.
@@ -121,10 +128,14 @@ begin
     returning id into v_id;
   end if;
   update millrace.alert_messages m
-  set events = jsonb_path_query_array(
-      m.events || p_events, '$[0 to $last]', jsonb_build_object('last', v_most - 1)),
-    more = m.more + greatest(
-      jsonb_array_length(m.events) + jsonb_array_length(p_events) - v_most, 0)
+  set events = e.listed,
+    more = m.more + jsonb_array_length(m.events) + p_count - jsonb_array_length(e.listed)
+  from (
+    select jsonb_path_query_array(o.events || p_events, '$[0 to $last]',
+      jsonb_build_object('last', millrace.most_events() - 1)) as listed
+    from millrace.alert_messages o
+    where o.id = v_id
+  ) e
   where m.id = v_id;
 end
 $$;
@@ -135,7 +146,6 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_told bigint[];
   v_channel record;
 begin
   -- What a clock that was set back has told in the future is told in the past.
@@ -143,22 +153,27 @@ begin
   set told_at = least(a.told_at, p_now), reminded_at = least(a.reminded_at, p_now)
   where not a.settled
     and greatest(a.told_at, a.reminded_at) > p_now;
-  v_told := array(select distinct e.alert_id from millrace.events_to_tell(p_now) e);
   for v_channel in
-    select e.channel_id as id, jsonb_agg(millrace.event_of(a, e.event, p_now)
-      order by array_position('{raised,resolved,reminder}', e.event), a.id) as events
-    from millrace.events_to_tell(p_now) e
-    join millrace.rule_alerts a on a.id = e.alert_id
-    group by e.channel_id
-    order by e.channel_id
+    select t.channel_id as id, count(*) as n, array_agg(t.alert_id) as alert_ids,
+      jsonb_agg(millrace.event_of(a, t.event, p_now) order by t.place)
+        filter (where t.place <= millrace.most_events()) as events
+    from (
+      select e.*, row_number() over (partition by e.channel_id
+        order by array_position('{raised,resolved,reminder}', e.event), e.alert_id) as place
+      from millrace.events_to_tell(p_now) e
+    ) t
+    left join millrace.rule_alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
+    group by t.channel_id
+    order by t.channel_id
   loop
-    perform millrace.add_events(v_channel.id, v_channel.events, p_now);
+    perform millrace.add_events(v_channel.id, v_channel.events, v_channel.n, p_now);
+    -- Told by all its channels at once: it was told when the loop began.
+    update millrace.rule_alerts a
+    set reminded_at = case when a.told_at < p_now then p_now end,
+      told_at = coalesce(a.told_at, p_now)
+    where a.id = any (v_channel.alert_ids)
+      and a.resolved_at is null;
   end loop;
-  update millrace.rule_alerts a
-  set reminded_at = case when a.told_at is not null then p_now end,
-    told_at = coalesce(a.told_at, p_now)
-  where a.id = any (v_told)
-    and a.resolved_at is null;
   -- One that came and went while nobody was to hear of it is settled without a word.
   update millrace.rule_alerts a
   set settled = true
