@@ -266,6 +266,7 @@ create or replace function millrace.engine_values() returns table (
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 begin
   return query
