@@ -11575,16 +11575,23 @@ begin
 end
 $$;
 
--- Adds events to the channel's message that nobody has tried yet, or writes a new one. It lists the
--- first fifty and counts the rest.
+-- How many events a message lists; the rest it counts.
+create or replace function millrace.most_events() returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 50
+$$;
+
+-- Adds so many events, of which the first are given, to the channel's message that nobody has tried
+-- yet, or writes a new one.
 create or replace function millrace.add_events(
-  p_channel_id int, p_events jsonb, p_now timestamptz
+  p_channel_id int, p_events jsonb, p_count bigint, p_now timestamptz
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_most int := 50;
   v_id bigint;
 begin
   -- One that is being taken this moment is passed over.
@@ -11604,10 +11611,14 @@ begin
     returning id into v_id;
   end if;
   update millrace.alert_messages m
-  set events = jsonb_path_query_array(
-      m.events || p_events, '$[0 to $last]', jsonb_build_object('last', v_most - 1)),
-    more = m.more + greatest(
-      jsonb_array_length(m.events) + jsonb_array_length(p_events) - v_most, 0)
+  set events = e.listed,
+    more = m.more + jsonb_array_length(m.events) + p_count - jsonb_array_length(e.listed)
+  from (
+    select jsonb_path_query_array(o.events || p_events, '$[0 to $last]',
+      jsonb_build_object('last', millrace.most_events() - 1)) as listed
+    from millrace.alert_messages o
+    where o.id = v_id
+  ) e
   where m.id = v_id;
 end
 $$;
@@ -11618,7 +11629,6 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_told bigint[];
   v_channel record;
 begin
   -- What a clock that was set back has told in the future is told in the past.
@@ -11626,22 +11636,27 @@ begin
   set told_at = least(a.told_at, p_now), reminded_at = least(a.reminded_at, p_now)
   where not a.settled
     and greatest(a.told_at, a.reminded_at) > p_now;
-  v_told := array(select distinct e.alert_id from millrace.events_to_tell(p_now) e);
   for v_channel in
-    select e.channel_id as id, jsonb_agg(millrace.event_of(a, e.event, p_now)
-      order by array_position('{raised,resolved,reminder}', e.event), a.id) as events
-    from millrace.events_to_tell(p_now) e
-    join millrace.rule_alerts a on a.id = e.alert_id
-    group by e.channel_id
-    order by e.channel_id
+    select t.channel_id as id, count(*) as n, array_agg(t.alert_id) as alert_ids,
+      jsonb_agg(millrace.event_of(a, t.event, p_now) order by t.place)
+        filter (where t.place <= millrace.most_events()) as events
+    from (
+      select e.*, row_number() over (partition by e.channel_id
+        order by array_position('{raised,resolved,reminder}', e.event), e.alert_id) as place
+      from millrace.events_to_tell(p_now) e
+    ) t
+    left join millrace.rule_alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
+    group by t.channel_id
+    order by t.channel_id
   loop
-    perform millrace.add_events(v_channel.id, v_channel.events, p_now);
+    perform millrace.add_events(v_channel.id, v_channel.events, v_channel.n, p_now);
+    -- Told by all its channels at once: it was told when the loop began.
+    update millrace.rule_alerts a
+    set reminded_at = case when a.told_at < p_now then p_now end,
+      told_at = coalesce(a.told_at, p_now)
+    where a.id = any (v_channel.alert_ids)
+      and a.resolved_at is null;
   end loop;
-  update millrace.rule_alerts a
-  set reminded_at = case when a.told_at is not null then p_now end,
-    told_at = coalesce(a.told_at, p_now)
-  where a.id = any (v_told)
-    and a.resolved_at is null;
   -- One that came and went while nobody was to hear of it is settled without a word.
   update millrace.rule_alerts a
   set settled = true
@@ -22410,6 +22425,18 @@ $$;
 -- looks and where there is something to say. value is compared with above; detail is what else
 -- the message tells.
 
+-- Says of a stretch of time that ends now whether all of it is told by minutes, and few of them.
+-- Those are read right where they are needed: for a thousand stages, calls would take most of the
+-- time.
+create or replace function millrace.is_short(p_from timestamptz, p_to timestamptz) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return p_to - p_from <= interval '2 hours' and millrace.setting('minutes_hours')::int > 3;
+end
+$$;
+
 -- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
 -- 0).
 create or replace function millrace.commonest_error(
@@ -22418,11 +22445,25 @@ create or replace function millrace.commonest_error(
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_short boolean := millrace.is_short(p_from, p_to);
 begin
   return (
     select millrace.plain_text(c.key, 60)
     from millrace.stages s
-    cross join lateral millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) m
+    cross join lateral (
+      select o.codes
+      from millrace.minutes o
+      where v_short
+        and o.pipeline_id = p_pipeline_id
+        and o.stage_id = s.id
+        and o.minute >= p_from
+        and o.minute < p_to
+      union all
+      select o.codes
+      from millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) o
+      where not v_short
+    ) m
     cross join lateral jsonb_each_text(m.codes) c
     where s.pipeline_id = p_pipeline_id
       and p_stage_id in (0, s.id)
@@ -22443,25 +22484,35 @@ create or replace function millrace.failure_values(
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_short boolean := millrace.is_short(p_from, p_to);
 begin
   return query
-    select v.pipeline_id, v.stage_id, v.value, p_rule.above,
-      millrace.commonest_error(v.pipeline_id, v.stage_id, p_from, p_to)
-    from (
-      select t.pipeline_id, t.stage_id, case p_rule.kind
+    select t.pipeline_id, t.stage_id,
+      case p_rule.kind
         when 'dead' then f.dead
         else f.failed / nullif(f.n, 0)::numeric
-      end as value
-      from millrace.rule_targets(p_rule) t
-      cross join lateral (
-        select sum(m.completed + m.ended + m.failed + m.retried) as n,
-          sum(m.failed + m.retried) as failed, sum(m.failed) as dead
-        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) m
-      ) f
-      where p_rule.kind = 'dead' or f.n >= p_rule.least
-      offset 0
-    ) v
-    where v.value > p_rule.above;
+      end,
+      p_rule.above, null
+    from millrace.rule_targets(p_rule) t
+    cross join lateral (
+      select sum(m.completed + m.ended + m.failed + m.retried) as n,
+        sum(m.failed + m.retried) as failed, sum(m.failed) as dead
+      from (
+        select o.completed, o.ended, o.failed, o.retried
+        from millrace.minutes o
+        where v_short
+          and o.pipeline_id = t.pipeline_id
+          and o.stage_id = t.stage_id
+          and o.minute >= p_from
+          and o.minute < p_to
+        union all
+        select o.completed, o.ended, o.failed, o.retried
+        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) o
+        where not v_short
+      ) m
+    ) f
+    where p_rule.kind = 'dead' or f.n >= p_rule.least;
 end
 $$;
 
@@ -22638,6 +22689,7 @@ create or replace function millrace.engine_values() returns table (
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 begin
   return query
@@ -22734,7 +22786,12 @@ declare
   v_count text := millrace.count_in_words(p_state.value);
   v_span text := millrace.in_words(p_rule.span);
   v_held interval := p_now - p_state.over_since;
+  v_error text;
 begin
+  if p_rule.kind in ('error_share', 'dead') then
+    v_error := millrace.commonest_error(p_state.pipeline_id, p_state.stage_id,
+      date_trunc('minute', p_now - p_rule.span, 'UTC'), p_now + interval '1 microsecond');
+  end if;
   return case p_rule.kind
     when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',
       p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
@@ -22742,14 +22799,14 @@ begin
       v_place, case when p_state.stage_id = 0 then ' end to end' end,
       millrace.in_words(v_value), millrace.in_words(v_above))
     when 'error_share' then format('%s %% of what ended at %s in the last %s failed%s, above %s %%',
-      round(p_state.value * 100), v_place, v_span, ', most often as ' || p_state.detail,
+      round(p_state.value * 100), v_place, v_span, ', most often as ' || v_error,
       trim_scale(p_state.above * 100))
     when 'backlog' then format('%s runs are ready at %s, above %s',
       v_count, v_place, to_char(p_state.above, 'FM999,999,999'))
     when 'oldest_ready' then format('work at %s waits for %s, above %s',
       v_place, millrace.in_words(v_value), millrace.in_words(v_above))
     when 'dead' then format('%s runs of %s failed in the last %s%s, above %s',
-      v_count, v_place, v_span, ', most often as ' || p_state.detail,
+      v_count, v_place, v_span, ', most often as ' || v_error,
       trim_scale(p_state.above))
     when 'spend' then format('%s spent %s US dollars in the last %s, above %s',
       v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
@@ -29131,9 +29188,10 @@ begin
       'millrace.test_channel(text)', 'millrace.resend(text)', 'millrace.alert_findings()',
       'millrace.prune_rule_alerts(timestamptz)', 'millrace.delivery_time()',
       'millrace.delivery_pause(int4)', 'millrace.events_to_tell(timestamptz)',
-      'millrace.event_of(millrace.rule_alerts, text, timestamptz)',
-      'millrace.add_events(int4, jsonb, timestamptz)', 'millrace.write_messages(timestamptz)',
-      'millrace.mend_clock()', 'millrace.due_messages()', 'millrace.wake_alerts_send()',
+      'millrace.event_of(millrace.rule_alerts, text, timestamptz)', 'millrace.most_events()',
+      'millrace.add_events(int4, jsonb, int8, timestamptz)',
+      'millrace.write_messages(timestamptz)', 'millrace.mend_clock()',
+      'millrace.due_messages()', 'millrace.wake_alerts_send()',
       'millrace.bury_message(millrace.alert_messages, int4, text)',
       'public.millrace_take_messages(int4)', 'millrace.taken_messages(int8[])',
       'millrace.note_delivery(jsonb)', 'public.millrace_note_deliveries(jsonb)',
@@ -29348,7 +29406,7 @@ begin
       'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
       'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])',
+      'millrace.retry_child_runs(int4, int8[])', 'millrace.is_short(timestamptz, timestamptz)',
       'millrace.commonest_error(int4, int4, timestamptz, timestamptz)',
       'millrace.failure_values(millrace.alert_rules, timestamptz, timestamptz)',
       'millrace.spending_values(millrace.alert_rules, timestamptz, timestamptz)',
