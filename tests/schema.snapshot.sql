@@ -117,7 +117,7 @@ table millrace.alert_rules
   column source text not null default 'sql'::text
   column span interval not null default '00:10:00'::interval
   column stage text
-  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'engine'::text])))
+  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'engine'::text])))
   constraint alert_rules_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint alert_rules_pkey PRIMARY KEY (id)
   constraint alert_rules_source_known CHECK ((source = ANY (ARRAY['default'::text, 'definition'::text, 'sql'::text])))
@@ -126,6 +126,8 @@ table millrace.alert_rules
   CREATE TRIGGER alert_rules_are_checked BEFORE INSERT OR UPDATE ON millrace.alert_rules FOR EACH ROW EXECUTE FUNCTION millrace.check_rule()
 sequence millrace.alert_rules_id_seq
 table millrace.alerts
+  column acknowledged_at timestamp with time zone
+  column acknowledged_by text
   column attempt_id bigint not null
   column entity_id text not null
   column execution integer not null
@@ -141,10 +143,27 @@ table millrace.alerts
   constraint alerts_kind_known CHECK ((kind = 'sla'::text))
   constraint alerts_pkey PRIMARY KEY (id)
   CREATE INDEX alerts_by_run ON millrace.alerts USING btree (run_id)
+  CREATE INDEX alerts_of_stage ON millrace.alerts USING btree (stage_id, id) WHERE (resolved_at IS NULL)
   CREATE INDEX alerts_open ON millrace.alerts USING btree (id) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX alerts_one_open ON millrace.alerts USING btree (run_id, stage_id, execution) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX alerts_pkey ON millrace.alerts USING btree (id)
 sequence millrace.alerts_id_seq
+view millrace.all_alerts
+  column acknowledged_at timestamp with time zone
+  column acknowledged_by text
+  column attempt_id bigint
+  column entity_id text
+  column id bigint
+  column kind text
+  column message text
+  column pipeline text
+  column playbook text
+  column raised_at timestamp with time zone
+  column resolved_at timestamp with time zone
+  column rule text
+  column run_id bigint
+  column stage text
+  as  SELECT l.id, l.kind, NULL::text AS rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id, l.message, NULL::text AS playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by FROM millrace.alerts l UNION ALL SELECT a.id, a.kind, a.rule, a.pipeline, a.stage, NULL::bigint AS run_id, NULL::bigint AS attempt_id, NULL::text AS entity_id, a.message, a.playbook, a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by FROM millrace.rule_alerts a;
 table millrace.arrivals
   column concurrency_group text not null
   column due_at timestamp with time zone not null
@@ -153,6 +172,12 @@ table millrace.arrivals
   constraint arrivals_pkey PRIMARY KEY (stage_id, concurrency_group, id)
   CREATE UNIQUE INDEX arrivals_pkey ON millrace.arrivals USING btree (stage_id, concurrency_group, id)
 sequence millrace.arrivals_id_seq
+view millrace.attempt_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a queued attempt has a due time, a started one a lease, a waiting one a deadline'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a LEFT JOIN millrace.claims c ON c.token = a.token WHERE a.state = 'queued'::millrace.attempt_state AND (a.queue_at IS NULL OR a.token IS NOT NULL) OR a.state = 'started'::millrace.attempt_state AND (c.token IS NULL OR a.queue_at IS NULL OR NOT (a.id = ANY (c.attempt_ids))) OR a.state = 'waiting'::millrace.attempt_state AND (a.deadline_at IS NULL OR a.queue_at IS NOT NULL OR a.job_id IS NULL) OR (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) AND a.queue_at IS NOT NULL OR a.state <> 'waiting'::millrace.attempt_state AND (a.poll_at IS NOT NULL OR a.deadline_at IS NOT NULL) UNION ALL SELECT 'an attempt that is over cannot be late'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.late_at IS NOT NULL AND (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'no worker is awaited for a stage that none runs'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || s.name AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id AND (s.kind = ANY (ARRAY['manual'::text, 'pipeline'::text])) WHERE a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state]) UNION ALL SELECT 'a superseded attempt is not live'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.superseded AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'a completed attempt has its result, and no other has one'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE (a.state = 'completed'::millrace.attempt_state) <> (a.output IS NOT NULL);
 table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column concurrency_group text
   column created_at timestamp with time zone not null
@@ -207,6 +232,45 @@ type millrace.built
   column entity json
   column failure json
   column needs json
+table millrace.bulk_faults
+  column bulk_id bigint not null
+  column code text not null
+  column message text not null
+  column run_id bigint not null
+  constraint bulk_faults_bulk_fkey FOREIGN KEY (bulk_id) REFERENCES millrace.bulks(id) ON DELETE CASCADE
+  constraint bulk_faults_pkey PRIMARY KEY (bulk_id, run_id)
+  CREATE UNIQUE INDEX bulk_faults_pkey ON millrace.bulk_faults USING btree (bulk_id, run_id)
+table millrace.bulks with (fillfactor=50)
+  column args jsonb not null
+  column at_end_at timestamp with time zone
+  column began_at timestamp with time zone
+  column conditions jsonb not null
+  column created_at timestamp with time zone not null
+  column done integer not null default 0
+  column ended_at timestamp with time zone
+  column faults integer not null default 0
+  column filter jsonb not null
+  column frozen_at timestamp with time zone not null
+  column held bigint[] not null default '{}'::bigint[]
+  column id bigint not null generated always as identity
+  column key text not null
+  column last_run_id bigint not null
+  column next_run_id bigint not null default 0
+  column passed_over integer not null default 0
+  column pipeline_id integer not null
+  column preview jsonb not null
+  column reason text
+  column slices integer not null default 0
+  column state text not null default 'previewed'::text
+  column subject text
+  column verb text not null
+  column why text
+  constraint bulks_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint bulks_pkey PRIMARY KEY (id)
+  constraint bulks_state_known CHECK ((state = ANY (ARRAY['previewed'::text, 'running'::text, 'done'::text, 'aborted'::text, 'stopped'::text])))
+  CREATE INDEX bulks_running ON millrace.bulks USING btree (id) WHERE (state = 'running'::text)
+  CREATE UNIQUE INDEX bulks_pkey ON millrace.bulks USING btree (id)
+sequence millrace.bulks_id_seq
 type millrace.call
   column batch_bytes text
   column is_child boolean
@@ -214,6 +278,13 @@ type millrace.call
   column open boolean
   column stage millrace.stages
   column worker millrace.workers
+type millrace.caller
+  column key text
+  column key_print text
+  column payloads boolean
+  column pipelines text[]
+  column role text
+  column subject text
 type millrace.cancelled
   column change millrace.change
   column stage_id integer
@@ -227,6 +298,16 @@ type millrace.change
   column retry_count integer
   column started_at timestamp with time zone
   column status text
+table millrace.check_progress with (fillfactor=50)
+  column after bigint not null default 0
+  column began_at timestamp with time zone
+  column ended_at timestamp with time zone
+  column faults integer not null default 0
+  column faulty bigint[] not null default '{}'::bigint[]
+  column id boolean not null default true
+  constraint check_progress_one_row CHECK (id)
+  constraint check_progress_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX check_progress_pkey ON millrace.check_progress USING btree (id)
 table millrace.child_tallies
   column cancelled integer not null default 0
   column completed integer not null default 0
@@ -297,6 +378,14 @@ table millrace.cut_overs
   constraint cut_overs_pkey PRIMARY KEY (pipeline_id)
   constraint cut_overs_share_bounds CHECK (((share >= (0)::numeric) AND (share <= (1)::numeric)))
   CREATE UNIQUE INDEX cut_overs_pkey ON millrace.cut_overs USING btree (pipeline_id)
+view millrace.dead_letter_counts
+  column error_code text
+  column newest timestamp with time zone
+  column oldest timestamp with time zone
+  column pipeline text
+  column runs bigint
+  column stage text
+  as  WITH RECURSIVE cause AS ( ( SELECT r.pipeline_id, r.failed_stage_id, r.error_code FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status ORDER BY r.pipeline_id, r.failed_stage_id, r.error_code LIMIT 1) UNION ALL SELECT n_1.pipeline_id, n_1.failed_stage_id, n_1.error_code FROM cause c_1 CROSS JOIN LATERAL ( SELECT r.pipeline_id, r.failed_stage_id, r.error_code FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND ((ROW(r.pipeline_id, r.failed_stage_id, r.error_code) > ROW(c_1.pipeline_id, c_1.failed_stage_id, c_1.error_code))) ORDER BY r.pipeline_id, r.failed_stage_id, r.error_code LIMIT 1) n_1 ) SELECT p.name AS pipeline, s.name AS stage, c.error_code, n.runs, o.finished_at AS oldest, y.finished_at AS newest FROM ( SELECT cause.pipeline_id, cause.failed_stage_id, cause.error_code FROM cause LIMIT 1000) c JOIN millrace.pipelines p ON p.id = c.pipeline_id JOIN millrace.stages s ON s.id = c.failed_stage_id CROSS JOIN LATERAL ( SELECT count(*) AS runs FROM ( SELECT FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code LIMIT 10000) l) n CROSS JOIN LATERAL ( SELECT r.finished_at FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code ORDER BY r.finished_at LIMIT 1) o CROSS JOIN LATERAL ( SELECT r.finished_at FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code ORDER BY r.finished_at DESC LIMIT 1) y;
 view millrace.dead_letters
   column attempt_id bigint
   column can_retry boolean
@@ -308,7 +397,7 @@ view millrace.dead_letters
   column retry_count smallint
   column run_id bigint
   column stage text
-  as  SELECT a.id AS attempt_id, r.id AS run_id, p.name AS pipeline, s.name AS stage, r.entity_id, a.error ->> 'code'::text AS error_code, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error_message, a.retry_count, a.finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.attempts a ON a.run_id = r.id AND a.state = 'failed'::millrace.attempt_state AND NOT a.superseded JOIN millrace.stages s ON s.id = a.stage_id WHERE r.status = 'failed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number));
+  as  SELECT ( SELECT a.id FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS attempt_id, f.run_id, p.name AS pipeline, s.name AS stage, f.entity_id, f.error_code, ( SELECT COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS "coalesce" FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS error_message, ( SELECT a.retry_count FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS retry_count, f.failed_at, f.can_retry FROM millrace.failed_runs f JOIN millrace.pipelines p ON p.id = f.pipeline_id JOIN millrace.stages s ON s.id = f.stage_id;
 view millrace.deliveries
   column channel text
   column created_at timestamp with time zone
@@ -350,6 +439,27 @@ table millrace.due_progress with (fillfactor=50)
   constraint due_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint due_progress_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX due_progress_pkey ON millrace.due_progress USING btree (pipeline_id)
+view millrace.ending_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a run that ended under a name is completed'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('%s, but it is %s'::text, r.ended_as, r.status) AS detail FROM millrace.runs r WHERE r.ended_as IS NOT NULL AND r.status <> 'completed'::millrace.run_status UNION ALL SELECT 'a stage is skipped for the ending of its own run'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND NOT a.superseded AND a.error ? 'ended'::text AND (a.error ->> 'ended'::text) IS DISTINCT FROM r.ended_as UNION ALL SELECT 'what the row brought along is known of its first run alone'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, r.entity_id AS detail FROM millrace.runs r WHERE r.given IS NOT NULL AND (EXISTS ( SELECT FROM millrace.runs o WHERE o.pipeline_id = r.pipeline_id AND o.entity_id = r.entity_id AND o.id < r.id));
+view millrace.failed_runs
+  column can_retry boolean
+  column entity_id text
+  column error_code text
+  column failed_at timestamp with time zone
+  column pipeline_id integer
+  column run_id bigint
+  column stage_id integer
+  as  SELECT id AS run_id, pipeline_id, failed_stage_id AS stage_id, entity_id, error_code, finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE status = 'failed'::millrace.run_status;
+view millrace.fan_out_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt'::text AS rule, a.run_id, a.id AS attempt_id, COALESCE('fan-out '::text || f.id, 'none'::text) AS detail FROM millrace.attempts a LEFT JOIN millrace.fan_outs f ON f.attempt_id = a.id AND f.state = 'open'::text WHERE a.state = 'waiting'::millrace.attempt_state AND a.service = 'children'::text AND f.total IS NULL UNION ALL SELECT 'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt'::text AS rule, f.run_id, f.attempt_id, 'fan-out '::text || f.id AS detail FROM millrace.fan_outs f WHERE f.state = 'open'::text AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.id = f.attempt_id AND a.state = 'waiting'::millrace.attempt_state AND a.service = 'children'::text)) AND NOT (EXISTS ( SELECT FROM millrace.attempts s WHERE s.run_id = f.run_id AND s.stage_id = f.stage_id AND (s.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) AND NOT s.superseded));
 table millrace.fan_outs with (fillfactor=50)
   column attempt_id bigint not null
   column cancelled integer not null default 0
@@ -380,6 +490,12 @@ table millrace.fan_progress with (fillfactor=50)
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON millrace.fan_progress USING btree (fan_out_id, stage_id)
+view millrace.figure_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.told_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric);
 view millrace.forgers
   column entity_table regclass
   column remedy text
@@ -390,6 +506,64 @@ table millrace.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
   CREATE INDEX former_costs_by_fan_out ON millrace.former_costs USING btree (fan_out_id)
+view millrace.hour_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.told_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s'::text, h.pipeline_id, h.stage_id, h.hour) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.minute) AS minute FROM millrace.minutes k GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.hours h ON h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.hour > o.minute CROSS JOIN LATERAL ( SELECT COALESCE(sum(m.completed + m.ended), 0::bigint) AS completed, COALESCE(sum(m.failed + m.retried), 0::bigint) AS failed, COALESCE(sum(m.skipped + m.cancelled), 0::bigint) AS passed_over, COALESCE(sum(m.cost_usd), 0::numeric) AS cost_usd FROM millrace.minutes m WHERE m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.minute >= h.hour AND m.minute < (h.hour + '01:00:00'::interval)) s WHERE h.hour > (( SELECT millrace.now() - make_interval(hours => s_1.value::integer) FROM millrace.settings s_1 WHERE s_1.name = 'minutes_hours'::text)) AND ((h.completed + h.ended) <> s.completed OR (h.failed + h.retried) <> s.failed OR (h.skipped + h.cancelled) <> s.passed_over OR h.cost_usd <> s.cost_usd);
+table millrace.hours with (fillfactor=80)
+  column cancelled integer not null default 0
+  column codes jsonb
+  column completed integer not null default 0
+  column copied integer not null default 0
+  column cost_usd numeric not null default 0
+  column ended integer not null default 0
+  column failed integer not null default 0
+  column hour timestamp with time zone not null
+  column input_tokens numeric not null default 0
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column r0 integer not null default 0
+  column r1 integer not null default 0
+  column r10 integer not null default 0
+  column r11 integer not null default 0
+  column r12 integer not null default 0
+  column r13 integer not null default 0
+  column r14 integer not null default 0
+  column r15 integer not null default 0
+  column r2 integer not null default 0
+  column r3 integer not null default 0
+  column r4 integer not null default 0
+  column r5 integer not null default 0
+  column r6 integer not null default 0
+  column r7 integer not null default 0
+  column r8 integer not null default 0
+  column r9 integer not null default 0
+  column removed integer not null default 0
+  column retried integer not null default 0
+  column run_ms double precision not null default 0
+  column skipped integer not null default 0
+  column stage_id integer not null
+  column w0 integer not null default 0
+  column w1 integer not null default 0
+  column w10 integer not null default 0
+  column w11 integer not null default 0
+  column w12 integer not null default 0
+  column w13 integer not null default 0
+  column w14 integer not null default 0
+  column w15 integer not null default 0
+  column w2 integer not null default 0
+  column w3 integer not null default 0
+  column w4 integer not null default 0
+  column w5 integer not null default 0
+  column w6 integer not null default 0
+  column w7 integer not null default 0
+  column w8 integer not null default 0
+  column w9 integer not null default 0
+  column wait_ms double precision not null default 0
+  constraint hours_pkey PRIMARY KEY (pipeline_id, stage_id, hour)
+  CREATE UNIQUE INDEX hours_pkey ON millrace.hours USING btree (pipeline_id, stage_id, hour)
 table millrace.in_flight
   column attempt_id bigint not null
   column key text not null
@@ -401,6 +575,12 @@ table millrace.in_flight
   CREATE INDEX in_flight_by_key ON millrace.in_flight USING btree (stage_id, key)
   CREATE INDEX in_flight_by_worker ON millrace.in_flight USING btree (worker_id)
   CREATE UNIQUE INDEX in_flight_pkey ON millrace.in_flight USING btree (attempt_id, token)
+view millrace.job_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a job is heard to run while its attempt waits, and overtaken by one that completes it'::text AS rule, run_id, id AS attempt_id, state::text AS detail FROM millrace.attempts a WHERE job_started_at IS NOT NULL AND (state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) OR overtaken_job_id IS NOT NULL AND (state <> 'completed'::millrace.attempt_state OR overtaken_job_id = job_id) OR overtaken_job_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.attempts e WHERE e.run_id = a.run_id AND e.stage_id = a.stage_id AND e.number < a.number AND e.state = 'failed'::millrace.attempt_state AND ((e.error ->> 'code'::text) = ANY (ARRAY['deadline'::text, 'lost_lease'::text])) AND COALESCE(e.job_id = a.job_id, true) AND (a.superseded OR NOT e.superseded)));
 view millrace.job_outcomes
   column completed bigint
   column ended bigint
@@ -409,6 +589,40 @@ view millrace.job_outcomes
   column pipeline text
   column stage text
   as  SELECT p.name AS pipeline, s.name AS stage, s.limits ->> 'max_in_flight'::text AS max_in_flight, j.ended, j.completed, j.past_deadline FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN LATERAL ( SELECT count(*) AS ended, count(*) FILTER (WHERE e.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE e.state = 'failed'::millrace.attempt_state AND (e.error ->> 'code'::text) = 'deadline'::text) AS past_deadline FROM ( SELECT a.state, a.error FROM millrace.attempts a WHERE a.stage_id = s.id AND a.job_id IS NOT NULL AND a.finished_at > (( SELECT millrace.now() - '01:00:00'::interval)) ORDER BY a.finished_at DESC LIMIT 1000) e) j WHERE (s.kind = ANY (ARRAY['function'::text, 'external'::text])) AND s.deadline IS NOT NULL ORDER BY p.name, s.id;
+table millrace.journal
+  column at timestamp with time zone not null
+  column bulk_id bigint
+  column filter jsonb
+  column id bigint not null generated always as identity
+  column key text not null
+  column key_print text
+  column outcome jsonb not null default '{}'::jsonb
+  column pipeline text
+  column reason text
+  column request_id text
+  column request_print text
+  column run_ids bigint[] not null default '{}'::bigint[]
+  column runs integer not null
+  column session jsonb not null
+  column stage text
+  column subject text
+  column verb text not null
+  constraint journal_key_known CHECK ((key = ANY (ARRAY['user'::text, 'secret'::text, 'sql'::text, 'engine'::text])))
+  constraint journal_pkey PRIMARY KEY (id)
+  CREATE INDEX journal_by_pipeline ON millrace.journal USING btree (pipeline, id)
+  CREATE INDEX journal_by_run ON millrace.journal USING gin (run_ids) WITH (fastupdate=off)
+  CREATE INDEX journal_by_time ON millrace.journal USING btree (at)
+  CREATE UNIQUE INDEX journal_by_request ON millrace.journal USING btree (key, subject, request_id) NULLS NOT DISTINCT WHERE (request_id IS NOT NULL)
+  CREATE UNIQUE INDEX journal_pkey ON millrace.journal USING btree (id)
+  CREATE TRIGGER journal_is_kept BEFORE UPDATE OR TRUNCATE ON millrace.journal FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
+  CREATE TRIGGER journal_is_not_deleted AFTER DELETE ON millrace.journal REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
+sequence millrace.journal_id_seq
+view millrace.limit_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a queued attempt''s concurrency group is known to its stage'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND n.concurrency_group = a.concurrency_group)) UNION ALL SELECT 'a parked concurrency group''s key has something in flight, or was freed'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, g.concurrency_group AS detail FROM millrace.concurrency_groups g JOIN millrace.stages s ON s.id = g.stage_id AND s.has_groups WHERE g.due_at = 'infinity'::timestamp with time zone AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.stage_id = g.stage_id AND f.key = substr(g.concurrency_group, 2))) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = g.stage_id AND n.concurrency_group = ('*'::text || substr(g.concurrency_group, 2))));
 table millrace.limiters with (fillfactor=50)
   column arrivals_to text not null default ''::text
   column checked_to bigint not null default 0
@@ -429,8 +643,67 @@ table millrace.log
   constraint log_level_known CHECK ((level = ANY (ARRAY['info'::text, 'warning'::text, 'error'::text])))
   constraint log_pkey PRIMARY KEY (id)
   CREATE INDEX log_by_code ON millrace.log USING btree (code, at)
+  CREATE INDEX log_by_time ON millrace.log USING btree (at)
   CREATE UNIQUE INDEX log_pkey ON millrace.log USING btree (id)
 sequence millrace.log_id_seq
+view millrace.metadata_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a run''s metadata is kept'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || r.metadata_id AS detail FROM millrace.runs r WHERE r.metadata_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.run_metadata m WHERE m.id = r.metadata_id)) UNION ALL SELECT 'metadata has a run, or is to be deleted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || m.id AS detail FROM millrace.run_metadata m WHERE NOT (EXISTS ( SELECT FROM millrace.runs r WHERE r.metadata_id = m.id)) AND NOT (EXISTS ( SELECT FROM millrace.dropped_metadata d WHERE d.metadata_id = m.id));
+table millrace.minutes with (fillfactor=80)
+  column cancelled integer not null default 0
+  column codes jsonb
+  column completed integer not null default 0
+  column copied integer not null default 0
+  column cost_usd numeric not null default 0
+  column ended integer not null default 0
+  column failed integer not null default 0
+  column input_tokens numeric not null default 0
+  column minute timestamp with time zone not null
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column r0 integer not null default 0
+  column r1 integer not null default 0
+  column r10 integer not null default 0
+  column r11 integer not null default 0
+  column r12 integer not null default 0
+  column r13 integer not null default 0
+  column r14 integer not null default 0
+  column r15 integer not null default 0
+  column r2 integer not null default 0
+  column r3 integer not null default 0
+  column r4 integer not null default 0
+  column r5 integer not null default 0
+  column r6 integer not null default 0
+  column r7 integer not null default 0
+  column r8 integer not null default 0
+  column r9 integer not null default 0
+  column removed integer not null default 0
+  column retried integer not null default 0
+  column run_ms double precision not null default 0
+  column skipped integer not null default 0
+  column stage_id integer not null
+  column w0 integer not null default 0
+  column w1 integer not null default 0
+  column w10 integer not null default 0
+  column w11 integer not null default 0
+  column w12 integer not null default 0
+  column w13 integer not null default 0
+  column w14 integer not null default 0
+  column w15 integer not null default 0
+  column w2 integer not null default 0
+  column w3 integer not null default 0
+  column w4 integer not null default 0
+  column w5 integer not null default 0
+  column w6 integer not null default 0
+  column w7 integer not null default 0
+  column w8 integer not null default 0
+  column w9 integer not null default 0
+  column wait_ms double precision not null default 0
+  constraint minutes_pkey PRIMARY KEY (pipeline_id, stage_id, minute)
+  CREATE UNIQUE INDEX minutes_pkey ON millrace.minutes USING btree (pipeline_id, stage_id, minute)
 view millrace.operations
   column attempt_id bigint
   column can_start boolean
@@ -447,6 +720,19 @@ view millrace.operations
   column stage text
   column state text
   as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state]) THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state, 'completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]), false) AS is_started, COALESCE(a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.held, o.service, o.job_id, o.overtaken_job_id, o.error, o.concurrency_group, o.output, o.usage FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+table millrace.operators
+  column added_at timestamp with time zone not null default millrace.now()
+  column line bigint
+  column note text not null default ''::text
+  column payloads boolean not null default false
+  column pipelines text[]
+  column role text not null
+  column subject text not null
+  constraint operators_pkey PRIMARY KEY (subject)
+  constraint operators_role_known CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text])))
+  constraint operators_subject_length CHECK (((length(subject) >= 1) AND (length(subject) <= 500)))
+  CREATE UNIQUE INDEX operators_pkey ON millrace.operators USING btree (subject)
+  CREATE TRIGGER operators_are_noted BEFORE INSERT OR DELETE OR UPDATE ON millrace.operators FOR EACH ROW EXECUTE FUNCTION millrace.note_operator()
 view millrace.paused
   column pipeline text
   column remedy text
@@ -467,13 +753,17 @@ table millrace.pipelines
   column has_given boolean not null default false
   column id integer not null generated always as identity
   column is_child boolean not null default false
+  column label_column text
   column metadata_column text
   column name text not null
   column projection text not null
   column quota jsonb
   column quota_changed_at timestamp with time zone
   column replaces_id integer
+  column retention jsonb
+  column sla jsonb
   column status jsonb
+  column switched_line bigint
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
@@ -483,11 +773,37 @@ table millrace.pipelines
   CREATE UNIQUE INDEX pipelines_name_key ON millrace.pipelines USING btree (name)
   CREATE UNIQUE INDEX pipelines_pkey ON millrace.pipelines USING btree (id)
   CREATE UNIQUE INDEX pipelines_replaces_key ON millrace.pipelines USING btree (replaces_id)
+  CREATE TRIGGER pipelines_switched BEFORE UPDATE OF enabled ON millrace.pipelines FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
 sequence millrace.pipelines_id_seq
 table millrace.posts unlogged
   column posted_at timestamp with time zone not null default transaction_timestamp()
   column request_id bigint not null
   CREATE INDEX posts_by_time ON millrace.posts USING btree (posted_at)
+table millrace.prune_progress with (fillfactor=50)
+  column began_at timestamp with time zone not null
+  column ended_at timestamp with time zone
+  column pipeline_id integer not null
+  column removed bigint not null default 0
+  column seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  column seen_id bigint not null default 0
+  column seen_row tid not null default '(0,0)'::tid
+  column table_name text not null default ''::text
+  constraint prune_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint prune_progress_pkey PRIMARY KEY (pipeline_id, table_name)
+  CREATE UNIQUE INDEX prune_progress_pkey ON millrace.prune_progress USING btree (pipeline_id, table_name)
+table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  column at timestamp with time zone not null
+  column codes text[]
+  column cost_usd numeric
+  column input_tokens numeric
+  column n integer not null
+  column outcome text not null
+  column output_tokens numeric
+  column pipeline_id integer not null
+  column run_ms real[]
+  column stage_id integer not null
+  column wait_ms real[]
+  constraint pulses_outcome_known CHECK ((outcome = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text, 'retried'::text, 'skipped'::text, 'cancelled'::text, 'copied'::text, 'removed'::text])))
 view millrace.queue_depth
   column in_backoff bigint
   column oldest_due_at timestamp with time zone
@@ -495,7 +811,7 @@ view millrace.queue_depth
   column ready bigint
   column stage text
   column started bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, min(a.queue_at) FILTER (WHERE a.state = 'queued'::millrace.attempt_state) AS oldest_due_at FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.attempts a ON a.stage_id = s.id AND a.queue_at IS NOT NULL GROUP BY p.name, s.id, s.name ORDER BY p.name, s.id;
+  as  SELECT p.name AS pipeline, s.name AS stage, c.ready, c.in_backoff, c.started, c.oldest_due_at FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id ORDER BY p.name, s.id;
 table millrace.quota_uses with (autovacuum_vacuum_scale_factor=0.02)
   column closes_at timestamp with time zone not null
   column id bigint not null generated always as identity
@@ -529,11 +845,27 @@ table millrace.releases
   column release text not null
   constraint releases_pkey PRIMARY KEY (level)
   CREATE UNIQUE INDEX releases_pkey ON millrace.releases USING btree (level)
+view millrace.retained_tables
+  column column_name text
+  column days integer
+  column pipeline_id integer
+  column table_name text
+  as  SELECT p.id AS pipeline_id, ''::text AS table_name, NULL::text AS column_name, millrace.retention_days(p.*) AS days FROM millrace.pipelines p UNION ALL SELECT p.id AS pipeline_id, t.name AS table_name, (array_agg(t."column" ORDER BY t.days))[1] AS column_name, min(t.days) AS days FROM millrace.pipelines p CROSS JOIN LATERAL jsonb_to_recordset(p.retention -> 'tables'::text) t(name text, "column" text, days integer) GROUP BY p.id, t.name;
+view millrace.retention
+  column began_at timestamp with time zone
+  column days integer
+  column due bigint
+  column ended_at timestamp with time zone
+  column oldest_due timestamp with time zone
+  column pipeline text
+  column removed bigint
+  column table_name text
+  as  SELECT p.name AS pipeline, NULLIF(t.table_name, ''::text) AS table_name, t.days, d.due, d.oldest AS oldest_due, g.removed, g.began_at, g.ended_at FROM millrace.retained_tables t JOIN millrace.pipelines p ON p.id = t.pipeline_id LEFT JOIN millrace.prune_progress g ON g.pipeline_id = t.pipeline_id AND g.table_name = t.table_name CROSS JOIN LATERAL millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days, CASE WHEN g.ended_at IS NULL THEN COALESCE(g.seen_at, '-infinity'::timestamp with time zone) ELSE '-infinity'::timestamp with time zone END) d(due, oldest) ORDER BY p.name, t.table_name;
 table millrace.rule_alerts
   column above numeric not null
   column acknowledged_at timestamp with time zone
   column acknowledged_by text
-  column id bigint not null generated always as identity
+  column id bigint not null default nextval('millrace.alerts_id_seq'::regclass)
   column kind text not null
   column message text not null
   column pipeline text
@@ -555,11 +887,9 @@ table millrace.rule_alerts
   CREATE INDEX rule_alerts_unsettled ON millrace.rule_alerts USING btree (id) WHERE (NOT settled)
   CREATE UNIQUE INDEX rule_alerts_one_open ON millrace.rule_alerts USING btree (rule_id, pipeline_id, stage_id) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX rule_alerts_pkey ON millrace.rule_alerts USING btree (id)
-sequence millrace.rule_alerts_id_seq
 table millrace.rule_states with (fillfactor=50)
   column above numeric not null
   column detail text
-  column n bigint not null
   column over_since timestamp with time zone not null
   column pipeline_id integer not null
   column rule_id integer not null
@@ -569,17 +899,45 @@ table millrace.rule_states with (fillfactor=50)
   constraint rule_states_pkey PRIMARY KEY (rule_id, pipeline_id, stage_id)
   constraint rule_states_rule_fkey FOREIGN KEY (rule_id) REFERENCES millrace.alert_rules(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX rule_states_pkey ON millrace.rule_states USING btree (rule_id, pipeline_id, stage_id)
+table millrace.run_ages with (fillfactor=50)
+  column ages bigint[] not null default array_fill(0, ARRAY[18])
+  column counted_at timestamp with time zone
+  column counting bigint[] not null default array_fill(0, ARRAY[18])
+  column last_key text not null default ''::text
+  column pipeline_id integer not null
+  constraint run_ages_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint run_ages_pkey PRIMARY KEY (pipeline_id)
+  CREATE UNIQUE INDEX run_ages_pkey ON millrace.run_ages USING btree (pipeline_id)
+view millrace.run_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a running run owns a live attempt'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, ('run of entity '::text || r.entity_id) || ' has none'::text AS detail FROM millrace.runs r WHERE r.status = 'running'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])))) UNION ALL SELECT 'a failed run, and no other, names the stage that failed it and the error'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('the run is %s'::text, r.status) AS detail FROM millrace.runs r WHERE (r.status = 'failed'::millrace.run_status) <> (r.failed_stage_id IS NOT NULL) OR (r.status = 'failed'::millrace.run_status) <> (r.error_code IS NOT NULL) OR r.status = 'failed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id AND a.state = 'failed'::millrace.attempt_state AND NOT a.superseded AND NOT (EXISTS ( SELECT FROM millrace.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number)))) UNION ALL SELECT 'an attempt has a run, and one that is over has no live attempt'::text AS rule, a.run_id, a.id AS attempt_id, format('the run is %s, the attempt %s'::text, COALESCE(r.status::text, 'gone'::text), a.state) AS detail FROM millrace.attempts a LEFT JOIN millrace.runs r ON r.id = a.run_id WHERE r.id IS NULL OR (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND r.status <> 'running'::millrace.run_status UNION ALL SELECT 'no entity is under way both in a pipeline and in the one that replaces it'::text AS rule, n.id AS run_id, NULL::bigint AS attempt_id, format('entity %s, and run %s of the other'::text, n.entity_id, o.id) AS detail FROM millrace.pipelines p JOIN millrace.runs n ON n.pipeline_id = p.id AND n.status = 'running'::millrace.run_status JOIN millrace.runs o ON o.pipeline_id = p.replaces_id AND o.entity_id = n.entity_id AND o.status = 'running'::millrace.run_status;
 table millrace.run_metadata
   column id bigint not null generated by default as identity
   column value jsonb not null
   constraint run_metadata_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX run_metadata_pkey ON millrace.run_metadata USING btree (id)
 sequence millrace.run_metadata_id_seq
-table millrace.runs with (fillfactor=80)
+view millrace.run_slas
+  column counted_at timestamp with time zone
+  column median_bound double precision
+  column median_seconds double precision
+  column ok boolean
+  column overdue bigint
+  column p95_bound double precision
+  column p95_seconds double precision
+  column pipeline text
+  column runs bigint
+  as  SELECT p.name AS pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, COALESCE(o.median_over, 0::double precision) <= (0.5 * c.runs::numeric)::double precision AND COALESCE(o.p95_over, 0::double precision) <= (0.05 * c.runs::numeric)::double precision AS ok, a.counted_at FROM millrace.pipelines p JOIN millrace.run_ages a ON a.pipeline_id = p.id CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT array_agg(u.e + u.g ORDER BY u.place) AS counts, sum(u.e + u.g)::bigint AS runs, sum(u.g)::bigint AS overdue FROM UNNEST(f.ended, a.ages[:16]) WITH ORDINALITY u(e, g, place)) c CROSS JOIN LATERAL ( SELECT millrace.count_over(f.ended, b.median_bound * 1000::double precision) + a.ages[17]::double precision AS median_over, millrace.count_over(f.ended, b.p95_bound * 1000::double precision) + a.ages[18]::double precision AS p95_over) o CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q WHERE p.sla IS NOT NULL ORDER BY p.name;
+table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
   column ended_as text
   column entity_id text not null
+  column error_code text
+  column failed_stage_id integer
   column fan_out_id bigint
   column finished_at timestamp with time zone
   column given integer[]
@@ -598,6 +956,10 @@ table millrace.runs with (fillfactor=80)
   constraint runs_priority_bounds CHECK (((priority >= 0) AND (priority <= 9)))
   CREATE INDEX runs_by_entity ON millrace.runs USING btree (entity_id, pipeline_id, id)
   CREATE INDEX runs_by_metadata ON millrace.runs USING btree (metadata_id) WHERE (metadata_id IS NOT NULL)
+  CREATE INDEX runs_by_trace ON millrace.runs USING btree (trace_id)
+  CREATE INDEX runs_ended ON millrace.runs USING btree (pipeline_id, finished_at, id) WHERE (finished_at IS NOT NULL)
+  CREATE INDEX runs_failed ON millrace.runs USING btree (pipeline_id, failed_stage_id, error_code, finished_at, id) WHERE (status = 'failed'::millrace.run_status)
+  CREATE INDEX runs_failed_at ON millrace.runs USING btree (pipeline_id, finished_at, id) WHERE (status = 'failed'::millrace.run_status)
   CREATE INDEX runs_of_live_children ON millrace.runs USING btree (fan_out_id) WHERE ((status = 'running'::millrace.run_status) AND (fan_out_id IS NOT NULL))
   CREATE UNIQUE INDEX runs_by_item ON millrace.runs USING btree (fan_out_id, item_key) WHERE (fan_out_id IS NOT NULL)
   CREATE UNIQUE INDEX runs_one_live ON millrace.runs USING btree (pipeline_id, entity_id) WHERE (status = 'running'::millrace.run_status)
@@ -616,18 +978,23 @@ table millrace.settings
   CREATE UNIQUE INDEX settings_pkey ON millrace.settings USING btree (name)
   CREATE TRIGGER settings_are_checked BEFORE INSERT OR UPDATE ON millrace.settings FOR EACH ROW EXECUTE FUNCTION millrace.check_setting()
 table millrace.silences
-  column began_at timestamp with time zone not null
-  column ends_at timestamp with time zone not null
   column id bigint not null generated always as identity
+  column kind text
+  column line bigint not null
   column pipeline text
   column reason text not null
-  column rule text
-  column silenced_by text not null
   column stage text
+  column until timestamp with time zone not null
   constraint silences_pkey PRIMARY KEY (id)
-  CREATE INDEX silences_by_end ON millrace.silences USING btree (ends_at)
+  CREATE INDEX silences_by_end ON millrace.silences USING btree (until)
   CREATE UNIQUE INDEX silences_pkey ON millrace.silences USING btree (id)
 sequence millrace.silences_id_seq
+view millrace.stage_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a stage is completed once, and has one live attempt at most'::text AS rule, a.run_id, max(a.id) AS attempt_id, format('%s attempts of stage %s'::text, count(*), s.name) AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id WHERE (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state, 'completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT a.superseded GROUP BY a.run_id, a.stage_id, s.name HAVING count(*) > 1 UNION ALL SELECT 'a live attempt has its needs done'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id AND vs.stage_id = a.stage_id WHERE (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND (EXISTS ( SELECT FROM unnest(vs.needs) n(n) WHERE NOT (EXISTS ( SELECT FROM millrace.done_attempts d WHERE d.run_id = a.run_id AND d.stage_id = n.n)))) UNION ALL SELECT 'a completed run has all stages completed or skipped'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'stage '::text || vs.stage_id AS detail FROM millrace.runs r JOIN millrace.version_stages vs ON vs.version_id = r.version_id WHERE r.status = 'completed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.done_attempts d WHERE d.run_id = r.id AND d.stage_id = vs.stage_id)) UNION ALL SELECT 'a stage whose needs are done has begun'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'stage '::text || vs.stage_id AS detail FROM millrace.runs r JOIN millrace.version_stages vs ON vs.version_id = r.version_id WHERE r.status = 'running'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = vs.stage_id AND NOT a.superseded)) AND NOT (EXISTS ( SELECT FROM ( SELECT (t.value ->> 'map'::text)::integer AS int4 FROM jsonb_array_elements(vs.after) t(value) UNION ALL SELECT n_1.n FROM unnest(vs.needs) n_1(n)) n(id) WHERE NOT (EXISTS ( SELECT FROM millrace.done_attempts d WHERE d.run_id = r.id AND d.stage_id = n.id))));
 view millrace.stage_health
   column completed bigint
   column enabled boolean
@@ -643,7 +1010,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(a.id) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(a.id) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(a.id) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, count(a.id) FILTER (WHERE a.state = 'completed'::millrace.attempt_state AND NOT a.superseded) AS completed, count(DISTINCT a.run_id) FILTER (WHERE a.state = 'failed'::millrace.attempt_state AND r.status = 'failed'::millrace.run_status AND NOT a.superseded) AS failed, count(a.id) FILTER (WHERE a.retry_count > 0) AS retries, millrace.now() - min(COALESCE(a.queue_at, a.started_at)) FILTER (WHERE (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND COALESCE(a.queue_at, a.started_at) <= millrace.now()) AS oldest_age, millrace.live_workers(s.id)::bigint AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE millrace.late_runs(s.id) END AS late FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.attempts a ON a.stage_id = s.id LEFT JOIN millrace.runs r ON r.id = a.run_id GROUP BY p.name, p.enabled, s.id, s.name, s.enabled, s.sla ORDER BY p.name, s.id;
+  as  WITH moment AS MATERIALIZED ( SELECT millrace.now() AS now, millrace.alive_since() AS alive_since ), worker AS MATERIALIZED ( SELECT w_1.stage_id, count(*) AS n FROM millrace.workers w_1 WHERE w_1.left_at IS NULL AND w_1.heartbeat_at > (( SELECT m_1.alive_since FROM moment m_1)) GROUP BY w_1.stage_id ), pulse AS MATERIALIZED ( SELECT p_1.stage_id, sum(p_1.n) FILTER (WHERE p_1.outcome = 'completed'::text) AS completed, sum(p_1.n) FILTER (WHERE p_1.outcome = 'retried'::text) AS retried FROM ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000) p_1 GROUP BY p_1.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::bigint) + COALESCE(u.completed, 0::bigint) AS completed, c.failed, COALESCE(t.retried, 0::bigint) + COALESCE(u.retried, 0::bigint) AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, COALESCE(w.n, 0::bigint) AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE COALESCE(l.late, 0::bigint) END AS late FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN moment m LEFT JOIN worker w ON w.stage_id = s.id LEFT JOIN millrace.totals t ON t.pipeline_id = s.pipeline_id AND t.stage_id = s.id LEFT JOIN pulse u ON u.stage_id = s.id LEFT JOIN millrace.late_counts() l(stage_id, late) ON l.stage_id = s.id ORDER BY p.name, s.id;
 table millrace.stages
   column agent jsonb
   column apply text
@@ -675,6 +1042,7 @@ table millrace.stages
   column shows jsonb
   column sla interval
   column sla_changed_at timestamp with time zone
+  column switched_line bigint
   column timeout interval not null
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
   constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
@@ -687,6 +1055,7 @@ table millrace.stages
   constraint stages_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
+  CREATE TRIGGER stages_switched BEFORE UPDATE OF enabled ON millrace.stages FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
 sequence millrace.stages_id_seq
 view millrace.status_moves
   column by text
@@ -708,6 +1077,81 @@ table millrace.status_values
   constraint status_values_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint status_values_pkey PRIMARY KEY (pipeline_id, value)
   CREATE UNIQUE INDEX status_values_pkey ON millrace.status_values USING btree (pipeline_id, value)
+view millrace.sum_faults
+  column attempt_id bigint
+  column children integer
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'the sums of a fan-out and its tallies are what its children came to'::text AS rule, f.run_id, f.attempt_id, format('fan-out %s: %s completed, %s failed, but %s and %s were counted'::text, f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed) AS detail, f.spawned AS children FROM millrace.fan_outs f CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed FROM millrace.runs r WHERE r.fan_out_id = f.id) c CROSS JOIN LATERAL ( SELECT COALESCE(sum(t_1.completed), 0::bigint) AS completed, COALESCE(sum(t_1.failed), 0::bigint) AS failed, COALESCE(bool_or(t_1.recount), false) AS recount FROM millrace.child_tallies t_1 WHERE t_1.fan_out_id = f.id) t WHERE f.state = 'open'::text AND NOT t.recount AND (c.completed <> (f.completed + t.completed) OR c.failed <> (f.failed + t.failed));
+table millrace.throttles
+  column began_at timestamp with time zone not null
+  column declared jsonb
+  column limits jsonb not null
+  column line bigint not null
+  column reason text not null
+  column stage_id integer not null
+  column until timestamp with time zone not null
+  constraint throttles_pkey PRIMARY KEY (stage_id)
+  constraint throttles_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX throttles_pkey ON millrace.throttles USING btree (stage_id)
+view millrace.told_figures
+  column n bigint
+  column outcome text
+  column pipeline_id integer
+  column stage_id integer
+  as  SELECT t.pipeline_id, t.stage_id, o.outcome, o.n FROM millrace.totals t CROSS JOIN LATERAL ( VALUES ('completed'::text,t.completed), ('ended'::text,t.ended), ('failed'::text,t.failed), ('retried'::text,t.retried), ('skipped'::text,t.skipped), ('cancelled'::text,t.cancelled), ('copied'::text,t.copied), ('removed'::text,t.removed)) o(outcome, n) UNION ALL SELECT p.pipeline_id, p.stage_id, p.outcome, p.n FROM millrace.pulses p;
+table millrace.totals with (fillfactor=50)
+  column cancelled bigint not null default 0
+  column codes jsonb
+  column completed bigint not null default 0
+  column copied bigint not null default 0
+  column cost_usd numeric not null default 0
+  column ended bigint not null default 0
+  column failed bigint not null default 0
+  column input_tokens numeric not null default 0
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column r0 bigint not null default 0
+  column r1 bigint not null default 0
+  column r10 bigint not null default 0
+  column r11 bigint not null default 0
+  column r12 bigint not null default 0
+  column r13 bigint not null default 0
+  column r14 bigint not null default 0
+  column r15 bigint not null default 0
+  column r2 bigint not null default 0
+  column r3 bigint not null default 0
+  column r4 bigint not null default 0
+  column r5 bigint not null default 0
+  column r6 bigint not null default 0
+  column r7 bigint not null default 0
+  column r8 bigint not null default 0
+  column r9 bigint not null default 0
+  column removed bigint not null default 0
+  column retried bigint not null default 0
+  column run_ms double precision not null default 0
+  column skipped bigint not null default 0
+  column stage_id integer not null
+  column w0 bigint not null default 0
+  column w1 bigint not null default 0
+  column w10 bigint not null default 0
+  column w11 bigint not null default 0
+  column w12 bigint not null default 0
+  column w13 bigint not null default 0
+  column w14 bigint not null default 0
+  column w15 bigint not null default 0
+  column w2 bigint not null default 0
+  column w3 bigint not null default 0
+  column w4 bigint not null default 0
+  column w5 bigint not null default 0
+  column w6 bigint not null default 0
+  column w7 bigint not null default 0
+  column w8 bigint not null default 0
+  column w9 bigint not null default 0
+  column wait_ms double precision not null default 0
+  constraint totals_pkey PRIMARY KEY (pipeline_id, stage_id)
+  CREATE UNIQUE INDEX totals_pkey ON millrace.totals USING btree (pipeline_id, stage_id)
 table millrace.turns
   column attempt_id bigint not null
   column call_id text
@@ -1583,13 +2027,22 @@ table public.topic row level security
   grant delete, insert, select, update to authenticated
   grant delete, insert, select, update to service_role
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
-function millrace.acknowledge(p_alert bigint, p_by text DEFAULT SESSION_USER) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3accb870a26f156af2485325637002e3
+function millrace.acknowledge(p_alert bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fdfb864bab94252821c973ab816cb22
+function millrace.acknowledge_alert(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body e173806d4643002a50f5a074bfd59f4b
+function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 8df057c49c0c403e199eea1c0250d67a
+function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 101d8ae62fd9566b3415dc3ea17a97d5
+function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body e83616f13baf030f280d25b5097ced8d
+function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f4eb302be8c9c12a6baebebb83c731
+function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d065b253f2983c57ab608cfe7be1bed
+function millrace.act_on_stage(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0188855ac5d88f600b87d121448f7225
 function millrace.actor(p_table regclass) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body cadffed02d655753cf2c491f34a55513
 function millrace.add_child_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[], OUT added bigint[], OUT joined integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3db7bd623f19b033f9447d5e657d07fc
 function millrace.add_children(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0048cfbdc839f04bc8c13b39d34444b
+function millrace.add_codes(p_counts jsonb[]) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 624e05caf5dd639ea76cc4eab6fa6646
 function millrace.add_columns(p_table regclass, VARIADIC p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86c6cda9231aae411e4ff77532cbffed
-function millrace.add_events(p_channel_id integer, p_events jsonb, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 53cb291a836f2e782adfa18faf19562a
-function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba0a967fe0aedeca7a134281d3a3c63
+function millrace.add_events(p_channel_id integer, p_events jsonb, p_count bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72abf0ace3f65b7c7513d7cd4183c66a
+function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f32707afdc98477aa02eff044b80c60
+function millrace.adding_sql(p_table text, p_time text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 51ca96b1f44a4488a7555088a2e87de4
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a0171385a8b7fbeabbfbd0dc1e90365c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ecb2141302fa861a9f792b6edbcaa03
 function millrace.adopt(p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean DEFAULT true, p_else text DEFAULT NULL::text, p_portion integer DEFAULT 500) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd30f153dd1aad96e9471a9ee212cb73
@@ -1601,11 +2054,12 @@ function millrace.advance(p_stage_id integer, p_run_ids bigint[], p_list boolean
 function millrace.advance_each(p_stage_id integer, p_run_ids bigint[]) returns millrace.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bb116a833de239148ff1e4c1e31aa6
 function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee0744cf42aa4d289ccac0997b31bf90
 function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
-function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body acda510a910ce34bb1fe9215821213df
+function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body e47dd4867d11c052887d6fe028732d9c
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
 function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
 function millrace.answer_by_value(p_pipeline_id integer, p_stage_id integer, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975366b08c7ea3e91e8cb399f741982
 function millrace.answer_in_sequence(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 50455523f373d209e04164da087f3d7c
+function millrace.answered_before(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c8418891f4303f5d1cccb914e4ccddd
 function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
 function millrace.apply_decisions() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a1db2f72f6640029efed72471605b1b9
 function millrace.apply_outcomes(p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer, OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 12b248bb41a389c4e0f8a51107a2cddf
@@ -1624,12 +2078,14 @@ function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] lan
 function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
 function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
 function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b7fd2e0f567a0965fb6108b81d2f62a
+function millrace.asked_cursor(p_asked jsonb, p_by_end boolean DEFAULT false) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 225a95930afaa7d18ae8718194b2a433
+function millrace.asked_end(p_request jsonb) returns timestamp with time zone language sql stable set search_path=pg_catalog, pg_temp body 8cad38f75274cfd93a08b56c3ae0f252
+function millrace.asked_time(p_asked jsonb, p_field text) returns timestamp with time zone language plpgsql stable set search_path=pg_catalog, pg_temp body 29b4146cb9ed082de4686f40125cdd52
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08929c898fd12a9cfab43645d900edf2
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
-function millrace.attempt_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body c09a2d540cf23949301f22c404da54b1
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 569c3714442c408d27c284fb7882bb29
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
@@ -1641,6 +2097,7 @@ function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column tex
 function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6e997a4eaeb7baa8703f7315293065bc
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
+function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
 function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cb6da0a136fac7c42c2f353b74ff81f
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
@@ -1656,20 +2113,30 @@ function millrace.books__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
+function millrace.bucket_bounds() returns double precision[] language sql immutable set search_path=pg_catalog, pg_temp body 8880778828afbbf473e086555db6c3c8
+function millrace.bucket_quantile(p_counts bigint[], p_share double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body 3be17dad1fe806a1bb7e1b093cd88dc7
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body f0be7c1550441f31881b00ec80718e1f
+function millrace.bulk_fault(p_bulk millrace.bulks) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 121278ff3ced85b0501809d4436d8e08
+function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body eee406889613be003d0683cbb44f5429
 function millrace.bury_message(p_message millrace.alert_messages, p_status integer, p_error text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 447c877f7573b8abb07a5687ccdc5acb
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body 34dd1cbb10d7a3824ca5af815fcb0e02
-function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 73330b4393ac3814799a8008d09f3f6b
-function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e3903911305e70c5200e9150a3aa9bd0
+function millrace.caller() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body 08fd4fc56b17a73177965f038a0ca4ea
+function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a825e3ee6389d4ae82ffb55c249e5e45
+function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae318badca9c8b1ce086580772cba3fd
 function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c693ddb31eada14616251a36cc708eef
 function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e7bee26d902912b98a7eaf281aafc9d
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
+function millrace.cancel_one(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73330b4393ac3814799a8008d09f3f6b
+function millrace.capped(p_count bigint, p_cap integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body 16a58d0acd7073070f7abfd5e43cb0c4
 function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAULT NULL::text, p_error text DEFAULT NULL::text, p_started_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_completed_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns millrace.change language plpgsql immutable set search_path=pg_catalog, pg_temp body 4352ee366908348e092f1e4c499edfdf
 function millrace.channel_named(p_channel text) returns millrace.alert_channels language plpgsql stable set search_path=pg_catalog, pg_temp body c97ae5b29025e6b6e703bbf0b6113246
 function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ecabb0f8e136bdb47fbb0ec86e5c2e45
-function millrace.check_alerts(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d5c58c974d8252a31cb19035a9da246c
+function millrace.check_alerts(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 66ebc7e4e379e8b18fac500e58cf2381
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
+function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7bec05a6f84180a735d73c304bf94ef8
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1916b3462dd0b45bf2de123824d01d6c
+function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f3fefbcab48dfc66bad4deba2d13672
+function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 83130e0d275472a4f991037363d14bce
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03513b969bbfe8b442f64515699f9401
 function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 635990666ef4e77fe25215ccc496ab9f
 function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ddbe56acb5a948e3b0f3d8c02f8c259
@@ -1679,7 +2146,7 @@ function millrace.check_condition_names(p_stage jsonb, p_definition jsonb, p_pat
 function millrace.check_condition_path(p_stage jsonb, p_path text[], p_roots text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 6de1bad4426de34d0b9457bb97191078
 function millrace.check_conditions(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a4e1d7e66d67ac30b5e8ce302081acf
 function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 558a7621878e90adcf349af20e1224eb
-function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d86630474d1df48cfa8443d642d9772
+function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 39b6337cdbe366dbdd721ede394e5f58
 function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7abbee021a9fca41c1929be21bf11013
 function millrace.check_due(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f66811d4c82d8a4129f13e63b3a078d7
 function millrace.check_ends(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ed30a05228cbe78ae1d674c2e77647b8
@@ -1688,11 +2155,12 @@ function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immu
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aa5d39add18f6e6f57a294626b31095
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 692e5dd0983bc4d1ed578a2903ab13ba
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f67cb6a16685827d5ec2d09423fe827
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fdae3a0903b231b5fa641fddee3ea96d
+function millrace.check_label(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4cf30e4744bcbbe7432f9b7391960e5b
 function millrace.check_layers(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body da810f53f06f5c70dc72db09892fabda
 function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 01ea6fac2f504a22df6d1aa7b5cf90ef
 function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b5545761fb93585bd1f772eec7b3387
@@ -1705,16 +2173,19 @@ function millrace.check_projected(p_pipeline millrace.pipelines, p_stages text[]
 function millrace.check_quota(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b224b44de38c0fcd3100e36297989f3b
 function millrace.check_replaced(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6148142ea04d1e94cb986d7bb297e897
 function millrace.check_replaces(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body eba8289d6a3180869a3c78e436a7fe68
+function millrace.check_retention(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 731dfb9a8870311eddcd65fb2c449b88
 function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 73b3594fff7465fd8178139a14367d2b
 function millrace.check_rows_differ(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a7aa21a53ddb3930f1b64da6a85a8b6
 function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4591d604e89046c7cb216b2761b2fae9
-function millrace.check_rule() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body c2fc48f5765dddd6f81ce2e155e4ed09
+function millrace.check_rule() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6a6d2bd7572fb1fb416040b9a8ec7b52
 function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8fd333089db8b5ebf74fe1b25224d303
 function millrace.check_schema_keywords(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c28f9e0f33c9d0a58568d4f61dcce3df
 function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d2450d1ccb1566073ceb7b81666b20b5
 function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body e512ad2b016bcf397c7eb1c8ca133e66
-function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 17a99afa782902d25db32b4fae6b5b7d
+function millrace.check_series(p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3344bbdf86d77d21d364bd840bddb993
+function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 021ab9dbb744974baafc3fbb55131741
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
+function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
 function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8cb36464cd8c09296b81b2e7f26dc8
 function millrace.check_status(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b940ae0d0fb5a771e168a6f3cc4fe50a
@@ -1726,6 +2197,7 @@ function millrace.check_status_values(p_definition jsonb) returns void language 
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 816c3b09d3e04247cc29de0c6edfe9f8
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3b86ccb7e62a0585a619badc1ccd76c4
 function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c50ed28c5bf90a38977173e1d28ee195
+function millrace.check_throttle(p_limits jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ba54e11bb44c7664ee26cfc537c98239
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
@@ -1743,38 +2215,49 @@ function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit intege
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
-function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52d205bdd4f387ef0e1261717d38c985
+function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fab1a8a253ce39350640d1ab6cca4c
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
-function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 3be0e32467867ad868f6b8cd71e5add0
+function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 57f5b6914ce32365294bb4544c2d2e0f
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
+function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 906b2fd75f102f947dac79dc78e80eef
 function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0242e6deee394da4e6cf00c6235422c1
-function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9d265762c6d15d13efabd73b5f8a5ef
+function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b64806f4b1c6b6e4896214b720fa29f3
 function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
-function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 78b59303e1ee4c694d3bfdec01ef0569
+function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ceec9f895a3c8ff2a21c88c1a5c07088
 function millrace.completed_targets(p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 512822c85af133f58a6429a9dd81aec1
 function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe53bd5cd0cdc35ea1714a71fd40b6cc
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
 function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df4d524d22ae684c7022c67ea7accafb
 function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
-function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da02523a69f35cbebb4b124a0541ad
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68187b39583396f8d70e661fda89f8e2
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
+function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
 function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ec1a40c781b75051cc401d6c1259096
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.count_in_words(p_count numeric) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9935953d7cecd710c344f89016a86274
+function millrace.count_over(p_counts bigint[], p_ms double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body cd24aab6db99b42fcd0d83a995c9f9f0
 function millrace.count_unadopted(p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql stable set search_path=pg_catalog, pg_temp body 282a012efdcf41f651acf4cd8db8f3f2
+function millrace.counters() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body e299044a896d43bbbee93782fad73423
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
+function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns text language sql immutable set search_path=pg_catalog, pg_temp body ca6a170cd21e8329302ca792bd792203
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint) language plpgsql stable set search_path=pg_catalog, pg_temp body 6ab999962b1283dc338c1d6e22b25aa7
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c8c95dadc31f16026cd1880c1947c37
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 46aaaa66414874384f46ed41e13b5329
-function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 051c40becded623c258c443a131317ca
+function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 92b6f26326ebff4490e64c89c0d4cbb2
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1101576c3795e6d52e25817641b6c9cb
+function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
+function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body 3c99eaae40136660562de2ad3540e5ad
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
-function millrace.doctor() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0439cc8433434f2f470f29366b63d9d5
+function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body dc5b9aaf0c8bf61695fdd8645214c2b5
+function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c47c64f079295d7cd20d34821db3794
+function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa95a95b0c328b49db53cd8577e1309f
+function millrace.do_to_run(p_run bigint, p_request jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f6bccd2e2675877a9dd11ee8f43e0a
+function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 34a12b6edb04ad30a41a7e1f054b20bf
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
@@ -1808,37 +2291,57 @@ function millrace.due_findings() returns TABLE(what text, ok boolean, detail tex
 function millrace.due_messages() returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 89b2ac801e647588c52db671146fef44
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
 function millrace.due_rows(p_pipeline millrace.pipelines, p_after timestamp with time zone, p_after_key text, p_limit integer) returns TABLE(key text, due timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp body 769c535251184ca196c288f56bd9b098
+function millrace.due_to_prune(p_pipeline_id integer, p_table_name text, p_column text, p_days integer, p_from timestamp with time zone, OUT due bigint, OUT oldest timestamp with time zone) returns record language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 5975c99d30c7e977b7b1f13d4cea738d
+function millrace.duration_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 7e0efd3a1c20e91671a2c0f908af79b9
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 496ecac29a6a509d55d9c917c971ccd7
 function millrace.end_adoption(p_pipeline millrace.pipelines) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd6e2921439163c3f5f50f2c4ff09f33
-function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7daf864a118da1e4d11d795477fc4055
+function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb4f602a586e2f171e72668041d96b
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
+function millrace.end_throttles() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 621d8b694afa1b981a4b2b64a2538506
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
-function millrace.ending_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body eca7eb4fda9163f2588f2832c3597b36
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
-function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, n bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body fd0ebce6e73878b10fc17124887b04e9
+function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 83069868e03bce757595f3ffaba112a4
 function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c01933cbc7dca2018ab56f00dd710ad
+function millrace.enter() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body de8d4259bc02dd41a1e567fe2d01594a
+function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
+function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
+function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body bb1c603f3aa1b6f491951d2c41b9e10c
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
+function millrace.estimate_cost(p_pipeline_id integer, p_do jsonb, p_run_ids bigint[]) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 58add9bd82aa825eef380b8e1900edec
 function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now timestamp with time zone) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1406dac1638c50ca0c8f4a28d4a6959a
-function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 3c4dd3a4b2bf84d55df529023157e0de
+function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 13d65dfd7be8318ec5404d0b359c71a7
 function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
-function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 82819a4e47a7295f41a8b8d0fd674702
+function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d311c2d4f6c704b2c768e89559274bf
 function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5db3ba472b106b22eec4b57abb7fd2e
+function millrace.fail_one(p_run bigint, p_stage text, p_message text, p_permanent boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e1215871ffa35eaec289b30d5377794f
 function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2031b29cdb10474311cc7a1a4d68a9ca
-function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e1215871ffa35eaec289b30d5377794f
+function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1682d06771d8beba770228cb376e4e83
 function millrace.fail_tired(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 09094b42cac5e0769a843249583548b1
+function millrace.failure_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6380f69cb8fcabbf1e895f09fce3ca98
 function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 27a03b34860f77b63492447eb30c44b6
 function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body cdf8b99df7a8ae40ecb5d90571c50c66
-function millrace.fan_out_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 177136bee1912666d8382dc8ddb1fd82
 function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body 58571f71d0a29d1a7f112bdc37063d56
 function millrace.fault_of(p_pipeline text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 3750b3daedc8f91103e00ee4d8b6e0f3
 function millrace.fault_of(p_schema jsonb, p_sentence text, p_otherwise text, p_required boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 0c231b98fdad60c03e2ed18719122d2f
-function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 25f8277a2020ed43dfe59903eaf01f79
-function millrace.figure_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, n bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body a0f78b5a3a13b532c3f2816d9a65d6fd
+function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 00e922ec328f17fdd674861fd94773e4
+function millrace.figure_columns() returns text[] language sql immutable set search_path=pg_catalog, pg_temp body f02a7943aa7490557cb34b7f01278f57
+function millrace.figure_rows(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_by_minute boolean) returns SETOF millrace.minutes language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, jit=off body 02061d2052a63bf79a3c2ad14cd58195
+function millrace.figure_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 409459c4a52051a9379f6684639fb174
+function millrace.figures(p_pipeline text, p_stage text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone) returns TABLE(completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body af36bc7cf49883e1bbcec096dd7aac7c
+function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 9d6792294071323cbcc0e9d83b93ece4
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f530e603c48eab357e642de00667df2
+function millrace.filter_conditions(p_filter jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 366e35dd38d51e8e159df47725a14c22
+function millrace.filter_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e650dc9a67cf94da74a463189c08a73d
+function millrace.filter_source(p_filter jsonb, p_behind text, p_most integer) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 58e2928120fb4df84eb858864784fe0a
+function millrace.find_ended(p_filter jsonb, p_cursor text, p_limit integer, OUT run_ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 8cd729a04b1de87b70df4806f13ec1fb
 function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text, p_required boolean) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 95d897f5ddf8491ae7e8cd57419dabe0
-function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91fc646808e05f02dfcf2bb0eb540c40
+function millrace.find_lines(p_table text, p_condition text, p_asked jsonb, OUT ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body c98fb3404372fedfcc423922b399348a
+function millrace.find_runs(p_filter jsonb, p_after bigint, p_limit integer, p_up boolean DEFAULT false, OUT run_ids bigint[], OUT next bigint) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 20b7f806f55c6bcccba9dba25ef383c9
+function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91363e12cade6f7bd2e909f8d74ac114
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
+function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
+function millrace.follow_ages(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50b4c6f64a62a0254d9b9e4d50772807
 function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
 function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e213167c0c03c62f864526b23f132ca
@@ -1858,6 +2361,7 @@ function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_b
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
+function millrace.go_on_checking(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c8caf67f57ff76657010ca00d0459c
 function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6ffdce571581ddae0d1476b9f1c733e8
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
@@ -1867,19 +2371,24 @@ function millrace.has_column(p_definition jsonb, p_column text) returns boolean 
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body da5ee22e39b65e9a281eab9d901301d7
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdfc5980206644ad5c6144f576a060b5
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ceb0f7610e3cfb782ff2b8e996a7b97d
+function millrace.held_counts() returns TABLE(stage_id integer, started bigint, waiting bigint, since timestamp with time zone) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, jit=off body 98cb8f4281d9eba77bc5bd829262fb2f
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.history_faults(p_pipeline millrace.pipelines) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 543d6660ca9c16828d6890017f8ab0e1
 function millrace.history_of_written(p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ff660623985c5c751363301957d409fe
 function millrace.hold_back(p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93bb02ba3ea75809b848f8256e2e3bad
 function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d35cf39f594c6785c874621ba4ca339c
+function millrace.hold_free_runs(p_pipeline_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d09536e6b1ce0fd5e9f9ee6a0426fb1e
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
 function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f95b5c7b10f82ae099d644b9b06559a0
 function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f97715c1602f50a652274eef11d7626
 function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1223fcaf27e27dfd3241137790f1dce1
+function millrace.hurry(p_run bigint, p_stage text DEFAULT NULL::text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body de8cd6918f6de5b8b93ea321531f8671
+function millrace.hurry_one(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 372dc24d595ed08a4f38b920357708da
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
+function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
 function millrace.is_last(p_stage millrace.stages) returns boolean language sql stable set search_path=pg_catalog, pg_temp body c8c6b37caaadae029b9f009f6d4cf4fe
 function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 656d381baa126644249710ba8188051d
@@ -1887,29 +2396,36 @@ function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsq
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
 function millrace.is_pressed_back(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 06942d21bd52045243e6da3230f58bec
 function millrace.is_rested(p_ways integer[], p_key text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c29dd68ae2cdcee1543cffac686436f2
-function millrace.is_silenced(p_alert millrace.rule_alerts, p_now timestamp with time zone) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body f206167df912b2dbcd9c6f96e99ca7d1
+function millrace.is_short(p_from timestamp with time zone, p_to timestamp with time zone) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a9578b1817fa10e10e49573b2ca4d69a
+function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body f5d9019d34cfac237a9af3ae77629534
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 368028c5f168b565f049d053e6413364
-function millrace.job_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body d634111dcb26af366a17d9d88ecadb5f
 function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ffedb9d4aabffbccfa88f819206a23bc
 function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a239d4169f2317dd11ee7b93e1f8cb36
 function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c90d6a29b41787c0de3b4776ae64579
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 906261010856a93a9f1848697e9f20ce
 function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 1b216935dc35c46366d2952fdb9a97fd
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
+function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
+function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
 function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body b93532e5b200b182013546f7aa73b95a
 function millrace.key_type(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 32e87e96208956cb6b531d0627f72ac7
 function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 642c92a0f7827428f795b4200ec7ee9a
+function millrace.keys_named(p_pipeline millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 9dffea8400d6e34bdaf293886fbd8a52
 function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f043cee1b4815db44709b5aa6c2d3c30
 function millrace.kind_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d1036b7c07623c0c1aa9fc36f732ed7f
+function millrace.label_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 9d48c508be1e6e15d30dd1243971e711
+function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body dc2685119a4df5969456a67f9f9d1ebc
+function millrace.label_search(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 1c404aa80d9b05eb727e995e945067dc
 function millrace.landings(p_pipeline_id integer) returns TABLE(value text, lands text, stage_id integer) language sql stable set search_path=pg_catalog, pg_temp body 5b320def309232b0b7fdd92b4f94b686
 function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body e094fa08fe0a35a5d57004ccc0ba0997
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f8ac036198f48cddc165c8977404024
-function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 151efeeed4d0e9f80fff2fd91f5efe83
-function millrace.late_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, n bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c1c3387351a7078e9dd4cc88b07a8f8b
+function millrace.late_counts() returns TABLE(stage_id integer, late bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9ecbf36d5b98bea65b74a30da774a5
+function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f798ab5b6d7bb3659a728de4500f9c0
+function millrace.late_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0c0db8d8dacba153c9b7e98a1dffb567
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
@@ -1924,54 +2440,66 @@ function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql v
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
-function millrace.limit_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 2840a0c7c65e4664696ff3230232b3ec
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
+function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
+function millrace.live_counts() returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body dd6d16b0625c0f41023f3d1dc64f9216
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
 function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32223d821d53623272b33a25d50bf314
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a512a31fabf445d29f118f74e85bc7a
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
-function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4571886f3d97b7bdad9e91bf79059310
+function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ffb82e763e57dd09fff726ff6583a45
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.lock_waiting(p_pipeline millrace.pipelines, p_value text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 09ddd8a709957734ce3cab145902f6e3
+function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2362c83a626bfe95adb2d5defa5c2a1d
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
 function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da2c3dd6914ea9e66982ba50dcc120
 function millrace.may_scale_out(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20923fa77561dca9ddaa8169ec302efa
 function millrace.measured_rows(p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint) returns millrace.built[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b1f3f926f8503370f54d73eea101668
 function millrace.mend_clock() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 281e227761407650f0f587ecb2ffc0e8
-function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 0469005fe5e746064b8a6911e70517cb
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
 function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
+function millrace.missing_label_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 95f26ab9cc7c469af35aca4dac68834b
+function millrace.missing_time_index(p_table regclass, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 03694680cdf6d9b1c526ff122bb425d7
+function millrace.most_events() returns integer language sql immutable set search_path=pg_catalog, pg_temp body 09657a2d7ddcb4b30daf1b82c8f97eed
 function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
 function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 43705e15ffdc1870a27420858da4998c
 function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body 009e38e2a3e55fe0550ac7b1c939f04b
 function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body 0bac59fd3060c9305736d5debdcc8f78
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
+function millrace.ms_between(p_from timestamp with time zone, p_to timestamp with time zone) returns real language sql immutable set search_path=pg_catalog, pg_temp body 1652e97bf1bd5bfdbbd311149d86dce7
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
 function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab523be997db32ff83d01b79176f5c
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
+function millrace.need_fields(p_request jsonb, VARIADIC p_fields text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bffac573764846b1e705cde5803a84a1
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before boolean DEFAULT false) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a17931d6696ca7f6d4bacb51605f0972
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51d457e5c983d419baabcfb0962a053c
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
+function millrace.note(p_verb text, p_pipeline text, p_stage text DEFAULT NULL::text, p_run_ids bigint[] DEFAULT '{}'::bigint[], p_said jsonb DEFAULT '{}'::jsonb) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body a77823f23a88a078e6d65393a6f2f5a9
 function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c6447d71b8ff409aca0d343edbd977c
-function millrace.note_delivery(p_said jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c373a55544aa40f3859da1265bdc5fd
+function millrace.note_delivery(p_said jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bc75930d1686510f0c0851a1acaa61c
 function millrace.note_done_before(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e54130eed9f997b91980d6dbca0cc4b1
 function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fbf14b8b9ad59eac8b0a3caa973f142
 function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
+function millrace.note_operator() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f87087547fe5b84b4215e7284fc8e5d0
+function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
+function millrace.note_run(p_verb text, p_run bigint, p_stage text DEFAULT NULL::text, p_outcome jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f6eed3052f5602e29f2c61dc8844e28f
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
-function millrace.note_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 63ecc6d1ec15d93214488e61c9df6ce5
+function millrace.note_switched() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body db760fbad0561eefeec3ca885c4183fb
+function millrace.note_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fe0821d9d7afec29d3f655985e1f42b
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body cc8cfbd960667cc6084fc8f8aa427063
 function millrace.old_means(p_pipeline_id integer, p_old text, p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body e397f3a078bcf861c87c45c18cecb3fc
+function millrace.old_rows(p_table regclass, p_column text, p_before timestamp with time zone, p_progress millrace.prune_progress, p_limit integer, OUT rows tid[], OUT free tid[], OUT last_at timestamp with time zone) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c58bfd25552d7ad65e9ac8404f0e9af
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
 function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bdd18957137f418ab0ad80695c92f40f
@@ -1997,42 +2525,55 @@ function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns m
 function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body c05a83ed658c6873bb5f5ac1c7546c6c
-function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c6aec084b597842b11c778e17a2a0080
+function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb1877dca101fd42714b25afae7457bd
 function millrace.pipeline_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body bd7e2844b9c0ee888fba1c088c4bcf59
+function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 45040b937cad75df132502adf488f205
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d555bb4e16887c56bd5abeac01afe7
 function millrace.plain_text(p_text text, p_most integer) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body dcdd6c1b222dfaa0fcc9d521c961ca5d
-function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 589e41eeef82ba13268e76ff567d4a76
+function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5c923089e130074be7fb29701f73841f
 function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 74005132facd83323506fd7a9c971442
-function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fccc3d67d4741c84db2c486e1c757f29
+function millrace.preview_bulk(p_caller millrace.caller, p_do jsonb, p_filter jsonb, p_reason text) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 07634b0086d2a1a26b96970b7dc8213c
+function millrace.preview_of(p_pipeline_id integer, p_do jsonb, p_conditions jsonb) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 9dd6a07fa519982e613f289bb1407546
+function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f2903887e6ea07aec284cac377dc62b
+function millrace.prioritise_entities(p_pipeline_id integer, p_entity_ids text[], p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7631937754d59cb4b41f0e5a219d6912
+function millrace.prioritise_one(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fccc3d67d4741c84db2c486e1c757f29
 function millrace.project(p_stage_id integer, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ddc326e354c35f80aed1485044a919f
 function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5f15e02673b9815dbcb13f06f2357d
 function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 79654812656354103d4ad4ef1aab8b12
 function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8875ac5f91cd40e127fdbf870c1502c8
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ee1b6defad94fdcb449f23c60ae5e5e2
 function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5ed696910fecfaaa7dba8666c34e1990
-function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c87a5411ea9565bb7be336b652383fd8
+function millrace.prune() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3d1165c5362124cce2134972b8df7a4c
 function millrace.prune_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 52cf688e6d79170930a8d4610480b745
 function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cb0643d1f7e2b374c820bef4c192c67
-function millrace.prune_rule_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 24fea660dd212ebcd3db2e96e0b97b35
+function millrace.prune_figures(p_limit integer DEFAULT 10000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1aa0230429bf2c0e1a46e7a48019320b
+function millrace.prune_journal() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86a9229f79e6ec1d10e390b0cbdfe8f0
+function millrace.prune_pipeline(p_pipeline millrace.pipelines, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1beb9cdd11efc46f18185b53ac9d4712
+function millrace.prune_rows(p_table regclass, p_rows tid[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_tidscan=on body b8b80b58770f74bbe1b1a2e73d57fba4
+function millrace.prune_rule_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 42b61363b51cde42b2e26d0db1e538b1
 function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e5fd1e98db3754b6f2a7988bd11799ee
+function millrace.prune_table(p_pipeline millrace.pipelines, p_table_name text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f05a4cad350f470cdc52b81925ac837
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
 function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9811237e6a9e314d903bb2ae236698f0
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
-function millrace.queue_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, n bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body ce8b61306d277ed806dcc37fb967c872
+function millrace.queue_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body dd4cfe066cb4df99f0a42a961001fd0c
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
+function millrace.read_filter(p_caller millrace.caller, p_asked jsonb) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 27386b5ae3dcb032c7a73a2109f1aa2c
 function millrace.ready_work_finding() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 49c0f758e47a4881db33ff3b20f40ec3
 function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 50b2793c8fd68195f9a8c40d3721bc0e
 function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[], OUT uniform boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body cfd1d8c5d598a74ddf55ab1f68e17e37
 function millrace.recount_children(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b2599cc7c15d886addd46eb3a8b77fce
 function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e64753f01998ba550ea1b007b351fbdc
+function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body a0fa82cfa222d65573086c629a791bbb
 function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
 function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ac8f70d42ee56e37f3daf355fbeba34
+function millrace.refuse_missing_rows(p_pipeline millrace.pipelines, p_keys text[], p_found text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp, enable_hashjoin=on body 674a4175531b69ea157c1610e384e5bc
 function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_live_id integer, p_was text, p_now text, p_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body e5cbee936827c04028c5fb17d278e708
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
@@ -2044,60 +2585,82 @@ function millrace.release(p_stage_id integer, p_items millrace.work[]) returns i
 function millrace.remedy_of_move(p_version_id integer, p_live_id integer, p_was text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body 81ac627f4eff470e44ff8e66c7ddf692
 function millrace.remember_begun(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69465398f3cc3417c000bf5ba5345733
 function millrace.reopen_fan_outs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5d2e7d043ec94989afa8cebc077ffe4
-function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5da79c6928ab5f17e3313823138bcce
+function millrace.reopen_run(p_run millrace.runs, p_except integer[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c5e01908e392af950870ce62015250e7
 function millrace.repeat_answer(p_call millrace.call, p_verdicts json) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e58bfff3f1bdca7753b011eabdaef62
 function millrace.replacing_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 2fdca3798599fe1999bf7afa742ab53a
-function millrace.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 94dc7c4956c3faf66af157eabcdea021
+function millrace.replay(p_pipeline text, p_condition jsonb DEFAULT '{}'::jsonb, p_dry_run boolean DEFAULT true) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a5b3b77f6328d4fe3d3fa9e42b73bd18
 function millrace.report(p_level text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d5407c3366a9df1726a8592ec1a439a
 function millrace.report_caught(p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb DEFAULT '{}'::jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 18b1b07b9ba5981eeb308419eaed11e5
 function millrace.report_passed_over(p_pipeline text, p_stage text, p_entity_id text, p_why text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 15615c45cc254d9dc8c1dc2521caf574
-function millrace.resend(p_channel text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 9781039925fe0242583469d834e1834b
-function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 321db140d77e2e11361430857d006725
-function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ce75849d0943bfba1ba26cb4803ea573
+function millrace.resend(p_channel text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body efd77bb17d03ed80273761b0ab2d8a35
+function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ff936191f4ea9ba163cf3660836839e8
+function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2f7bafc553f7962b2add4c08fe92ac7f
+function millrace.reset_failed_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ce75849d0943bfba1ba26cb4803ea573
+function millrace.reset_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 321db140d77e2e11361430857d006725
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
 function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f4b4dab0234c9799b54661a56996aea
 function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body 6378ce67bba6ca04f5f1c16b82b14b4c
-function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7b2834e01520c13582d6c6e96649c605
+function millrace.retention_days(p_pipeline millrace.pipelines) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 5fd9d43c5e28ead63a477b201ef9bbac
+function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 38d918f8bf4458cf0eed6ce3163f8f91
+function millrace.retention_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body cc125d9e382052a312b28b370824ee9b
+function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6876bc836b2198b3041888d5689165e2
 function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
 function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 75917b44533072ae44991d839a9e18d6
 function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 15f114c2a6d34252b7ad7f253b5fa410
 function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ec613359366dc94fcdc0914aacdff3e
-function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ffb055c9030ac2259df012e0875ba4f
+function millrace.retry_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b2834e01520c13582d6c6e96649c605
+function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d5185609cfa829519aa064e3e13d32ed
-function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5a03ee2d077dd130eb20052d95a46be9
+function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
+function millrace.rows_labelled(p_pipeline millrace.pipelines, p_text text, p_limit integer) returns TABLE(entity_id text, label text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, gin_fuzzy_search_limit=10000 body f58935ba7c764c574dcd716cc763b8fb
 function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c795331a8e3775d96af9b2b0dd235886
-function millrace.rule_fault(p_rule millrace.alert_rules) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 1313e4cd30175d4491ccb0663e38b6cd
-function millrace.rule_figures(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, OUT n bigint, OUT failed bigint, OUT dead bigint, OUT p95_seconds numeric, OUT cost_usd numeric, OUT commonest text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 6e9a71aaaaa92ab7c920ec570a308c15
-function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body bc506fbc8ea23b2a467fe982e5a01990
+function millrace.rule_fault(p_rule millrace.alert_rules) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e7b526499fa8b664f713d05a40462847
+function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body eb46d4ef5742b1412999343dda0d0c14
 function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb) returns millrace.alert_rules language plpgsql stable set search_path=pg_catalog, pg_temp body 0c4dc0cab044afacb5bfe0d2559978c3
 function millrace.rule_targets(p_rule millrace.alert_rules) returns TABLE(pipeline_id integer, pipeline text, stage_id integer, stage text) language plpgsql stable set search_path=pg_catalog, pg_temp body 37222ec4110c6e27b40ae401921a036b
-function millrace.rule_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, n bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 12fde88c118e665eba061f2a9a260fda
-function millrace.run_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 80bff3331030b947603f21e5605e7694
+function millrace.rule_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b98769dd7637cdc5ff5dab772f0b9678
+function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off body 835a37039c538f22c1ff77b0c0c83572
+function millrace.run_seen(p_caller millrace.caller, p_run bigint) returns millrace.runs language plpgsql stable set search_path=pg_catalog, pg_temp body cf4d797aad618388c9244a98e505f287
+function millrace.run_sla_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body ab8de17797dda35e9f2a9acccfac8974
+function millrace.run_sla_values(p_rule millrace.alert_rules) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6fd180a18e76d3f6ed0612f40933dc92
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
+function millrace.runs_found(p_text text, p_pipeline text, p_limit integer) returns TABLE(run_id bigint, found_by text, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body ab4e6c671b3fe36efaf6c1160f8dbd06
 function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 33bd7d919e0a30012946c39ad3b2c38f
+function millrace.runs_to_replay(p_pipeline text, p_condition jsonb, p_limit integer) returns bigint[] language plpgsql stable set search_path=pg_catalog, pg_temp body 12e93d87806ad72da43d9d17509278bc
 function millrace.runs_to_skip(p_stage_id integer, p_run_ids bigint[], p_by_name boolean) returns TABLE(run_ids bigint[], why jsonb) language plpgsql volatile set search_path=pg_catalog, pg_temp body 97cbfbe05def5d6a3f8a0b2b23dc0442
 function millrace.save_alerts(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 10c31bdbbd2794db4f6a323c83911d19
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6531a1e95a06f48788750895418b6bf
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
+function millrace.save_label(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a038184f62951ea52f811d29da9d95
 function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b87e4634a92318be1c44a466926e2799
 function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11ae8c5426258e178fa4ce90080a0ebf
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
+function millrace.save_retention(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86351f95c8b08b5b9c6f6d36dab7b1a0
+function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b10ffed2e4e5bd587acb32018aaffd93
+function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 506f2dc6e3365d9ec77377d65619cb97
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b5e37bb03706c87c71136ac5fb4e8e5c
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
+function millrace.schedule_bulks() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 8fcf3e31abb326c1fc7a7a8d65967fe6
 function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7e702c9f8abcf7b5ef3f5b7401115bb6
+function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2517cda677c541ec650b833392c15114
 function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 82a142311e3dcdbbc944a5f125e3d4b3
-function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08e42738bc2d88554bee6fe3d4771dac
+function millrace.search(p_text text, p_pipeline text DEFAULT NULL::text, p_limit integer DEFAULT 20) returns TABLE(pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status, created_at timestamp with time zone, finished_at timestamp with time zone, found_by text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body ac12f17afdebd8c8c7939d1ce92e9e0a
+function millrace.search_runs(p_caller millrace.caller, p_text text, p_pipelines text[]) returns bigint[] language plpgsql stable set search_path=pg_catalog, pg_temp body ceed355b6d3afb88533e2b6667fa4b61
+function millrace.sees(p_caller millrace.caller, p_pipeline text) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 131ef7e7b1ea7eefd6dbb054357b8c8a
+function millrace.series(p_pipeline text, p_stage text, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 2814e5553d209659c03cd9afc25dbbd0
+function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e00d47bc1ebf16c4299199bed6748cd7
+function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 101b946fbf3858ad39de882bca551c4a
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
@@ -2112,8 +2675,17 @@ function millrace.show_stage(p_stage_id integer, p_run_ids bigint[], p_status te
 function millrace.show_statement(p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 585cd1b19d733920c394b91a6b6d3bb1
 function millrace.show_status(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 08ee4030d88076e23c6b4ca2a0cf44a0
 function millrace.show_with_history(p_history jsonb, p_values text[]) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe6cf1dc9f4c433e737a443e2085cc7
+function millrace.shown_attempts(p_run_id bigint, p_payloads boolean) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 139f9b73ac7cff69f0e59c5c09db4b25
+function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body d0a4f32ee99070b8526d9e624c1a4189
+function millrace.shown_children(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 575cd6d1a433e991a7e6a843f4730f4f
+function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1d87a6dee50add8d74c5a4e305a6e900
+function millrace.shown_line(p_line millrace.journal) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3718306b6e4650406310c581f96ba82c
+function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body c693cab65e1b415e9eeaa3f53374e7cd
+function millrace.shown_payload(p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 20531730084001642cd55705743e4c0f
+function millrace.shown_runs(p_run_ids bigint[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 6f4b0381ce589a577742c0310740d91b
+function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body c0de8ccf2f5171aac9734c781dbd777e
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
-function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_rule text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d10a9bda3f22a060f4968d88d44a745
+function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fee40113f15c284c0dd2f1be6f2dd2d
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
 function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
@@ -2123,12 +2695,13 @@ function millrace.size_expression(p_table regclass, p_columns name[], p_at_most 
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 741b3bff93700b8bc08eda3177f58040
-function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
-function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
+function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9bf35bed64b68e383ae0a240e1b6d324
+function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b05ea3c09a617bd1f60d5de4d9e1bf10
 function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ac691137350e3b418a0d7fa08787210
+function millrace.skip_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
-function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6849ae740f56bf09369d2cef57e138d2
-function millrace.sla_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, n bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 14de4af5375a64c3f4abe54650893e44
+function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595
+function millrace.slice_end(p_after bigint, p_limit integer) returns bigint language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body cf23d440cf2b1ad9ea73737b948d531e
 function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body addc4013194cacb9e64708aea73a7c54
 function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.sources__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f610140d400f9c663abde57ac09afe0
@@ -2136,18 +2709,22 @@ function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) retu
 function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1fc2507151ee638e60a040792f140d
 function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
+function millrace.spending_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 84ac27a746de48e3e1b3f5b3620a3506
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ea36b99b95a99a4f0fcd269555958124
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 9805781d8679b8fca113b94f78b2f222
 function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body baf468c4a14ac5021a8c0afeffd6907a
-function millrace.stage_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 74eb6b93f91ac4d8533435977b59646e
+function millrace.stage_gauges() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off body aae8bcc2cd917d6001c760208ed119bc
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 4a71c73228ac22e37b8d61860a1fdda6
+function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body c77801bb1d63fbcd86141845ea4fe430
 function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d069962a2d39f37d79272dd70da89b3
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
 function millrace.stages_lacking(p_pipeline millrace.pipelines, p_value text, p_asked jsonb) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd9174dfe6fdc207d71cf260c1266fdc
 function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 396d7eb4c25b8cfd7d2faa5dbf1e3a82
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
+function millrace.standing_of(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 2a8a345dce50be5b8ac52b9a1fa63a4c
 function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 6b8165e731d1fd0f7f39dd709a28ca30
-function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3a78d605559de2ebd8fee36b51977d8a
+function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa26e7f23c60d62067483b41bc27e744
+function millrace.start(p_pipeline text, p_entity_ids text[], p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b87284d025142db2f20449ed74120fa9
 function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56b2f4a993231d7c2c12a46b44076a78
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
 function millrace.start_due() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 569804cf4a800ba24310b7c03024e932
@@ -2155,35 +2732,42 @@ function millrace.start_due_runs(p_pipeline millrace.pipelines) returns integer 
 function millrace.start_held(p_pipeline millrace.pipelines, p_stage_id integer, p_keys text[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 6848b9077c6427b5b27d2848043c1364
 function millrace.start_over(p_run_ids bigint[], p_stage_id integer, p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 052ab7a70a9a41bc47dc1af6fdd45589
 function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51935e594afa729a1679704730416529
-function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ea6feeb3d437bde3d4cd998a31ea5ea2
+function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 88bd90f0c93b8cde1860f9700d66972c
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 837aab0ca4fb9013ee79c44bcf25e020
 function millrace.status_columns(p_status jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body d8781045ba0130c6abcd5fd8bced7c26
-function millrace.status_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body e5fac4f8417368bb150b645663b046c4
+function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 89e71e288100cf92871390abf9120b3d
+function millrace.status_faults(p_after bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 2540bc0188b70f6ac0e23a6987d5d02d
 function millrace.status_figures(p_status jsonb, p_claim boolean, OUT assigned text, OUT differs text) returns record language sql immutable set search_path=pg_catalog, pg_temp body 1c4e4b5c74c09695f5f1019782e27c7f
 function millrace.status_path(p_was text, p_value text, p_phase text, p_stage_id integer, p_done_id integer, p_via text, OUT steps text[], OUT actors text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 6c2b4dcbc3b440f87f25a0710cf8d3a6
 function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body e772c39d85bc1b42af5e58e0bfcd34c8
 function millrace.status_type(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 910577ede16ab9edf26b611b941e5c05
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
-function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 97026a3d1a52d3c63723b47c1cdd1227
+function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c44aa4be84100fa98a8997b4293a616
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
+function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric language sql immutable strict set search_path=pg_catalog, pg_temp body ff14f24e9eb5b4b190bc1a938bf16a2a
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
+function millrace.summed_figures(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body e23fc4da5f57ed4433626b8a0bdb2254
 function millrace.supersede(p_run_id bigint, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aca81faab808e830653aefbdf01484d
 function millrace.supersede(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d054ad77da2e40cb4788b16a0af84c2f
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body dd4dfa9136d3fe629005ba58c58a7d5f
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c030d3fbbf6d461555523fbddc05e924
 function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
+function millrace.sweep_checks() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 6319ca58f8f2a04d93d37fd58f32d37f
 function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d60e841ae99ce8e8b74a3e5ad4c871
 function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f40ebfecfb94d36a6f792d3d2df0d7fe
 function millrace.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 291acb070a50d484083c2ad73150abc9
 function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e506de4c32901e23e73cd5982a65eac
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
 function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
+function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
+function millrace.sweep_operators() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f7e4b7fffa2e041eedf493da0a7184
 function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 71c50ddbc07e8fd5567d47f80899fc3f
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
 function millrace.sweep_rules() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f432c9ca4a898261317d0c73540431b7
-function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 856c189c386d2fda7133b7664c3e70b1
+function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 599c3daaef2c9488e0a9e0690e4d586b
+function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 905f34fbea0da80fd7e7d89dd2cef1c8
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 24cd2a4e69b12d970afb9c6701d09184
@@ -2191,25 +2775,31 @@ function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_roo
 function millrace.take_ending_back(p_run millrace.runs) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5af314c03a50c8f167a5fe8548c200df
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
-function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9732c936421ba9eb561ad5c62d8948ab
+function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
 function millrace.taken_messages(p_ids bigint[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0a783c32f300f57aa14f5ea9214950db
 function millrace.tally_done(p_stage_ids integer[], p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 095420fb6f42fe6ee234e7c48fafa471
-function millrace.test_channel(p_channel text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 6af079889305c81735832d215adabb54
+function millrace.test_channel(p_channel text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 91793dc971541ab928fdbf056565c286
 function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e503e0061c1496ef639575e566581db5
+function millrace.throttle(p_pipeline text, p_stage text, p_limits jsonb, p_until timestamp with time zone, p_reason text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b2feaec8ee71719bd8be800b6d1fd8a
+function millrace.throttle_stage(p_stage millrace.stages, p_limits jsonb, p_until timestamp with time zone, p_reason text, p_line bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77e63db6d55e69098af896210924d87b
+function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1fce71bc283cc21d6ce9dcddbae5d7c3
 function millrace.time_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 170ff937c79eaa6cdf870d02585cc427
-function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean) language sql stable set search_path=pg_catalog, pg_temp body 92a109049dc028847f651560958f3fd7
+function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean, error_stack text) language sql stable set search_path=pg_catalog, pg_temp body 3f68ddb57a3fbdbee70071d76c231213
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9dae0e90d6f15f3f8363083d17036279
 function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
 function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
+function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
 function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
 function millrace.undemanded_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3796b61b8ebcf3ec20bf0860efacf
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 414aedf62b4c1d5c13c995ba1725f1ac
-function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 808a7605a7abb72ba15f773cc3b455e0
-function millrace.unsilence(p_silence bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c440388becc71ca6accc1484d39cd82
+function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cd97b62b0c628d16d7ef187e9cdf5a7
+function millrace.unsilence(p_silence bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f599ec5271d1331f46012eaf8a960291
+function millrace.unthrottle(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11c04b224ca3d8f73b1b403e3af82ab1
+function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
 function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9d02a3e538341f4a203125ac34497e39
@@ -2240,7 +2830,9 @@ function millrace.why_unmet() returns jsonb language sql immutable set search_pa
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
 function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 661e49b8fd1d4c2de2e18909c7fc5fce
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
+function millrace.work_bulks() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bb78c387e8c2a85cb87ca7a073c30db4
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
+function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 56a2970af221b627f4fa3a22b2680f44
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2987a055be1c717d87b2ca8c3910a64c
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a481e73cd178213a2760dabfa7335a1
@@ -2249,7 +2841,7 @@ function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column tex
 function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
 function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d58b97c17d1d026217bae255e34ea8d4
 function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 268c7c27b710e1994e955b506e0cc3e0
-function millrace.write_messages(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ef1077ec1bb6b95410f86896b796f7d4
+function millrace.write_messages(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd51da150227aea5a71e90c0365dcc9a
 function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4e405a1d9ca2a1c5474b1b9c946ff9a
 function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body af7013dff706e53a30b9a9c020fed7ab
 function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f884ca714a23b5610874d790d36f798
@@ -2300,6 +2892,15 @@ function public.is_curator() returns boolean language sql stable set search_path
   grant execute to authenticated
 function public.keep_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f8be248133952e16c73f9c0c0dad463
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
+function public.millrace_act(p_request jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 559856e2c7713bfd93cf30fbcf7efe2b
+  grant execute to authenticated
+  grant execute to service_role
+function public.millrace_alerts(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body e734177935bdcc1cebbd4279e422949e
+  grant execute to authenticated
+  grant execute to service_role
+function public.millrace_attempt(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 9c1866aa51c54d602d32ed98cf1a3115
+  grant execute to authenticated
+  grant execute to service_role
 function public.millrace_checkpoint(p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 4961ba9ed37ea89b73cb7da99c31bd85
   grant execute to service_role
 function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq integer, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d2eb76bc32139d8510e739eb8679a7eb
@@ -2308,12 +2909,22 @@ function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb lan
   grant execute to service_role
 function public.millrace_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 766383aca1d7e52ee26431c4ddbd1dc5
   grant execute to service_role
+function public.millrace_dead_letters(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 076bf1539d1c4d3287cce87aebd08c3e
+  grant execute to authenticated
+  grant execute to service_role
 function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 629a7a7b43809a165b3c14c6864673ae
   grant execute to authenticated
   grant execute to service_role
+function public.millrace_health() returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp body eb3afafeb96fa51f11a6f9af1720078c
+  grant execute to service_role
 function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body f7356c361294f34958631ddeb28f0322
   grant execute to service_role
+function public.millrace_journal(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 70d5dd5d16b3623a02bdaa5579b55ab2
+  grant execute to authenticated
+  grant execute to service_role
 function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1aebbe0e191fa4d2e25a394f98e9a121
+  grant execute to service_role
+function public.millrace_metrics() returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp body 767c72d0ba97335b6c462b653860f6a9
   grant execute to service_role
 function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6667829db38756f625fe9fafb9024639
   grant execute to service_role
@@ -2321,11 +2932,29 @@ function public.millrace_note_faults(p_faults jsonb) returns jsonb language plpg
   grant execute to service_role
 function public.millrace_note_jobs(p_jobs jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 862a31033eddb9293e36e0d352e5c9c6
   grant execute to service_role
+function public.millrace_overview(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body d673084d3a2425056aa1ba23b490012f
+  grant execute to authenticated
+  grant execute to service_role
+function public.millrace_pipeline(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body ab7f6298188c0beb7b8042b414768f93
+  grant execute to authenticated
+  grant execute to service_role
 function public.millrace_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e53b0cafb06f271ef7206c976988be25
   grant execute to service_role
 function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 695923bc35e2647068de0f2ab727659d
   grant execute to service_role
 function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 61e3b128b155f6837948515d304405b0
+  grant execute to service_role
+function public.millrace_run(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 0e7303b48183ae26c2be6d149c61216a
+  grant execute to authenticated
+  grant execute to service_role
+function public.millrace_runs(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 7c078e2fd1267efcd02c1a2ce2f6b626
+  grant execute to authenticated
+  grant execute to service_role
+function public.millrace_search(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 9c089487f9a6eac90f39fe88e8eec5bd
+  grant execute to authenticated
+  grant execute to service_role
+function public.millrace_series(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 9b8d4c92e26fe322e529cdfae7e0dec8
+  grant execute to authenticated
   grant execute to service_role
 function public.millrace_spawn(p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 7e21454734bd91e393d6b09550b63987
   grant execute to service_role

@@ -7,7 +7,8 @@ create table millrace.alert_rules (
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_rules_kind_known check (kind in (
-      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
+      'engine')),
   pipeline text,
   stage text,
   above numeric,

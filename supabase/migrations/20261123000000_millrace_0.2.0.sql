@@ -819,7 +819,8 @@ create table millrace.alert_rules (
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_rules_kind_known check (kind in (
-      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine')),
+      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
+      'engine')),
   pipeline text,
   stage text,
   above numeric,
@@ -11408,8 +11409,8 @@ begin
 end
 $$;
 
--- Removes alerts of rules that were resolved before this time, and messages that ended before it: at
--- most 10,000 of each, and says how many alerts.
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it:
+-- at most 10,000 of each, and says how many alerts.
 create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -48,10 +48,9 @@ test('operators see alerts of rules beside late runs, acknowledge and silence th
   await minutes(engine, 1);
   await deliver(engine);
   const operator = await signIn(engine, 'user_1', {});
-  const { alerts } = await operator.ask<{ alerts: { id: number; kind: string; rule: string | null; message: string }[] }>(
-    'alerts',
-    { open: true },
-  );
+  const { alerts } = await operator.ask<{
+    alerts: { id: number; kind: string; rule: string | null; message: string }[];
+  }>('alerts', { open: true });
   expect(alerts.map(({ kind, rule }) => `${kind} ${rule ?? ''}`.trim()).sort()).toEqual([
     'backlog backlog',
     'sla',
@@ -78,11 +77,21 @@ test('operators see alerts of rules beside late runs, acknowledge and silence th
 /** What may happen in a minute: to the work, to the receiver, to the function that sends, and to the clock. */
 const step = fc.record({
   work: fc.constantFrom('nothing', 'more', 'done'),
-  sending: fc.constantFrom('delivers', 'fails', 'refused for good', 'dies', 'dies after sending', 'asks for time', 'sleeps'),
+  sending: fc.constantFrom(
+    'delivers',
+    'fails',
+    'refused for good',
+    'dies',
+    'dies after sending',
+    'asks for time',
+    'sleeps',
+  ),
   clock: fc.constantFrom('goes on', 'goes on', 'goes on', 'is set back'),
 });
 
-async function play(engine: Engine, steps: fc.TypeOf<typeof step>[]): Promise<void> {
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+async function play(engine: Engine, steps: Step[]): Promise<void> {
   await engine.pipeline([{ name: 'only' }]);
   await addChannel(engine);
   await onlyRule(engine, { ...backlog, remind: null });
@@ -128,7 +137,8 @@ async function play(engine: Engine, steps: fc.TypeOf<typeof step>[]): Promise<vo
   );
   const raised = await engine.value<number>('select count(*)::int from millrace.rule_alerts');
   expect(told).toHaveLength(raised);
-  for (const { events } of told) expect(events, 'each is raised once and resolved once').toEqual(['raised', 'resolved']);
+  for (const { events } of told)
+    expect(events, 'each is raised once and resolved once').toEqual(['raised', 'resolved']);
 }
 
 test('random histories of work, receivers, crashes and clocks lose nothing and repeat nothing within a minute', async () => {

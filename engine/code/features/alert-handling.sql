@@ -257,8 +257,8 @@ begin
 end
 $$;
 
--- Removes alerts of rules that were resolved before this time, and messages that ended before it: at
--- most 10,000 of each, and says how many alerts.
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it:
+-- at most 10,000 of each, and says how many alerts.
 create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -4,6 +4,9 @@
 export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[];
 
 export type EngineFunctions = {
+  millrace_act: { Args: { p_request: Json }; Returns: Json };
+  millrace_alerts: { Args: { p_query?: Json }; Returns: Json };
+  millrace_attempt: { Args: { p_query: Json }; Returns: Json };
   millrace_checkpoint: {
     Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
     Returns: Json;
@@ -14,15 +17,25 @@ export type EngineFunctions = {
   };
   millrace_collect_children: { Args: { p_fan_outs: number[] }; Returns: Json };
   millrace_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
+  millrace_dead_letters: { Args: { p_query?: Json }; Returns: Json };
   millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
+  millrace_health: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_job_owner: { Args: { p_job: Json }; Returns: Json };
+  millrace_journal: { Args: { p_query?: Json }; Returns: Json };
   millrace_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+  millrace_metrics: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_note_deliveries: { Args: { p_deliveries: Json }; Returns: Json };
   millrace_note_faults: { Args: { p_faults: Json }; Returns: Json };
   millrace_note_jobs: { Args: { p_jobs: Json }; Returns: Json };
+  millrace_overview: { Args: { p_query?: Json }; Returns: Json };
+  millrace_pipeline: { Args: { p_query: Json }; Returns: Json };
   millrace_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
   millrace_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
   millrace_resume: { Args: { p_items: Json }; Returns: Json };
+  millrace_run: { Args: { p_query: Json }; Returns: Json };
+  millrace_runs: { Args: { p_query?: Json }; Returns: Json };
+  millrace_search: { Args: { p_query: Json }; Returns: Json };
+  millrace_series: { Args: { p_query: Json }; Returns: Json };
   millrace_spawn: {
     Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
     Returns: Json;
