@@ -64,9 +64,8 @@ test.for(names)('%s.md leads from what to look at to a verb, and every statement
   expect(page.text.match(/^## .*/gm)?.length).toBeGreaterThan(2);
   expect(page.statements.length).toBeGreaterThan(3);
   const first = await engine.value<string>('select min(id)::text from public.links');
-  const numbers = new Map(
-    [['17', first]].concat((meant[name] ?? []).map((run, at) => [String(42 + at), runs[run ?? ''] ?? ''])),
-  );
+  const named = (meant[name] ?? []).map((run, at): [string, string] => [String(42 + at), runs[run ?? ''] ?? '']);
+  const numbers = new Map([['17', first], ...named]);
   for (const statement of page.statements) {
     const given = statement.replaceAll(/(?<!\/)\b(?:17|4[234])\b/g, (number) => numbers.get(number) ?? number);
     await expect(engine.rows(given), given).resolves.toBeDefined();

@@ -89,7 +89,9 @@ const step = fc.record({
   clock: fc.constantFrom('goes on', 'goes on', 'goes on', 'is set back'),
 });
 
-async function play(engine: Engine, steps: fc.TypeOf<typeof step>[]): Promise<void> {
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+async function play(engine: Engine, steps: Step[]): Promise<void> {
   await engine.pipeline([{ name: 'only' }]);
   await addChannel(engine);
   await onlyRule(engine, { ...backlog, remind: null });

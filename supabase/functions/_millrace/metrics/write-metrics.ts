@@ -30,10 +30,12 @@ function counterFamilies({ counters, bounds }: MetricsAnswer): Family[] {
   const stages = counters.filter(({ stage }) => stage !== null);
   const runs = counters.filter(({ stage }) => stage === null);
   const labelsOf = ({ pipeline, stage }: (typeof counters)[0]) => ({ pipeline, stage });
-  const outcomes = (of: typeof counters): Family['samples'] =>
+  const outcomes = (of: typeof counters) =>
     of.flatMap((counter) =>
-      Object.entries(counter.outcomes).map(([outcome, n]) => ['_total', { ...labelsOf(counter), outcome }, n] as const),
-    ) as Family['samples'];
+      Object.entries(counter.outcomes).map(
+        ([outcome, n]): Family['samples'][0] => ['_total', { ...labelsOf(counter), outcome }, n],
+      ),
+    );
   const counter = (name: string, help: string, samples: Family['samples']): Family => ({
     name,
     type: 'counter',
