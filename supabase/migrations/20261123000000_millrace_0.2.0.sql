@@ -18660,13 +18660,6 @@ as $$
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
     where i.may_fail
-    union all
-    -- A run in which nothing was done.
-    select null, w, null, n.value, 'queued', null
-    from stage i
-    join millrace.nothing_done(p_version_id) n on i.id = any (n.before)
-    cross join lateral unnest(millrace.live_values(i.shows)) w
-    where i.may_fail
   )
   select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
   from target t
@@ -18674,6 +18667,21 @@ as $$
     select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
     from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, t.done_id, t.via)).steps)
       with ordinality s(value, place)) y
+$$;
+
+-- Lists the moves to what a run shows in which nothing was done, once the last stage that it was at
+-- has failed and it goes on without.
+create or replace function millrace.moves_to_nothing(p_version_id int)
+returns table (from_value text, to_value text, means text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select w, n.value, 'work'
+  from millrace.nothing_done(p_version_id) n
+  join millrace.shown_stages(p_version_id) s on s.id = any (n.before)
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  where s.may_fail
+    and w <> n.value
 $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
@@ -18712,6 +18720,7 @@ as $$
   from stage s
   join millrace.nothing_done(p_version_id) n on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
+  where w <> n.value
   union
   select k.value, d, 'skip'
   from known k
@@ -18865,6 +18874,9 @@ begin
     union
     select e.from_value, e.to_value, 'engine', e.means, null, null, false
     from millrace.moves_between(p_version_id) e
+    union
+    select e.from_value, e.to_value, 'engine', e.means, null, null, false
+    from millrace.moves_to_nothing(p_version_id) e
     union
     select e.from_value, e.to_value, 'person', e.means, e.at_stage_id, e.stage_id,
       bool_or(e.declared)
@@ -19614,6 +19626,25 @@ begin
 end
 $$;
 
+-- Says whether a written value names the one stage that it starts. A value that several stages share
+-- as ready names none: it begins the first of them, and their conditions decide which one runs.
+create or replace function millrace.names_stage(p_pipeline_id int, p_stage_id int)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select not exists (
+    select
+    from millrace.pipelines p
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    join millrace.stages o on o.id = vs.stage_id
+    join millrace.stages s on s.id = p_stage_id
+    where p.id = p_pipeline_id
+      and o.id <> s.id
+      and coalesce(o.shows ->> 'queued', o.shows ->> 'asked')
+        = coalesce(s.shows ->> 'queued', s.shows ->> 'asked'))
+$$;
+
 -- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
 -- at which it was is kept where the question that follows may be taken back.
 create or replace function millrace.start_at_value(
@@ -19627,7 +19658,8 @@ declare
   v_hint text;
 begin
   begin
-    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids,
+      p_by_name => millrace.names_stage(p_pipeline_id, p_stage_id));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
@@ -19688,7 +19720,8 @@ begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
       case when p_means = 'enter' then p_ids else '{}' end,
-      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id)
+        and millrace.names_stage(p_pipeline_id, v_stage_id),
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
@@ -21527,10 +21560,11 @@ begin
       'millrace.on_values_written(int4, text[], text[], text[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
-      'millrace.moves_between(int4)', 'millrace.moves_of_calls(int4)',
-      'millrace.resting_values(int4)', 'millrace.moves_of_questions(int4)',
-      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
-      'millrace.mark_drawn(int4)', 'millrace.status_figures(jsonb, bool)',
+      'millrace.moves_between(int4)', 'millrace.moves_to_nothing(int4)',
+      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
+      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
+      'millrace.save_moves(int4)', 'millrace.mark_drawn(int4)',
+      'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
@@ -21548,6 +21582,7 @@ begin
       'millrace.rename_values(millrace.pipelines, text[], text[])',
       'millrace.show_changed(int4, jsonb)',
       'millrace.refuse_start(int4, text, text, text[], text, text)',
+      'millrace.names_stage(int4, int4)',
       'millrace.start_at_value(int4, int4, text, text, text[])',
       'millrace.done_until(int4, int4, text)',
       'millrace.begin_at_value(int4, int4, text, text, text, text[])',
