@@ -7,7 +7,10 @@ const pageCount = remedy(`send a whole number from 1 to ${mostPages}`);
 const longestSpacingMs = 10_000;
 const pixels = remedy('send a whole number from 1 to 10000');
 const milliseconds = remedy(`send a whole number from 0 to ${longestSpacingMs}`);
-const wait = z.int({ error: milliseconds }).min(0, { error: milliseconds }).max(longestSpacingMs, { error: milliseconds });
+const wait = z
+  .int({ error: milliseconds })
+  .min(0, { error: milliseconds })
+  .max(longestSpacingMs, { error: milliseconds });
 const length = z.int({ error: pixels }).min(1, { error: pixels }).max(10_000, { error: pixels });
 
 /** The body of the scraper's `POST /jobs`. */

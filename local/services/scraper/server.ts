@@ -18,7 +18,13 @@ export interface ScraperOptions {
   callbackDelaysMs?: number[];
 }
 
-const defaultLimits: ScrapeLimits = { pageBytes: 2 * 1024 * 1024, rawBytes: 5 * 1024 * 1024, pageMs: 10_000, jobMs: 30_000, readMs: 5_000 };
+const defaultLimits: ScrapeLimits = {
+  pageBytes: 2 * 1024 * 1024,
+  rawBytes: 5 * 1024 * 1024,
+  pageMs: 10_000,
+  jobMs: 30_000,
+  readMs: 5_000,
+};
 
 /**
  * Starts the scraper on the loopback interface. Resolves to its base URL and the way to stop it;

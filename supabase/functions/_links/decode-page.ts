@@ -20,7 +20,8 @@ export function decodePage(gzipped: Uint8Array, contentType: string): string {
 
 function unzipped(gzipped: Uint8Array): Uint8Array {
   // The last four bytes say how long it is; what says less than it is, fflate cuts off.
-  const length = gzipped.length < 18 ? 0 : new DataView(gzipped.buffer, gzipped.byteOffset).getUint32(gzipped.length - 4, true);
+  const length =
+    gzipped.length < 18 ? 0 : new DataView(gzipped.buffer, gzipped.byteOffset).getUint32(gzipped.length - 4, true);
   if (length > mostBytes) {
     throw new PermanentError('too_large', `The page has ${length} bytes, more than the ${mostBytes} that are read.`);
   }

@@ -8,6 +8,8 @@ const longestText = 50_000;
 /** A hash of what matters on a page: its job where it states one, else its text, so that another advertisement is no change. */
 export function fingerprint({ html, parts, url }: RawPage): string {
   const posting = jobPosting(parts.json_ld, url);
-  const matter = posting ? { ...posting, datePosted: null } : [parts.open_graph['og:title'] ?? parts.title, readableText(html, longestText)];
+  const matter = posting
+    ? { ...posting, datePosted: null }
+    : [parts.open_graph['og:title'] ?? parts.title, readableText(html, longestText)];
   return createHash('sha256').update(JSON.stringify(matter)).digest('hex');
 }

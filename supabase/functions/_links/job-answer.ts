@@ -44,13 +44,16 @@ export function extracted(staged: Staged, answer: JobAnswer | null): ExtractResu
       application_url: extras?.application_url ?? null,
       valid_through: extras?.valid_through ?? null,
     },
-    company: name === null ? null : {
-      name,
-      website: extras?.company_website ?? null,
-      linkedin_url: extras?.company_linkedin ?? null,
-      size: line(answer?.company_size),
-      sector: line(answer?.company_sector),
-    },
+    company:
+      name === null
+        ? null
+        : {
+            name,
+            website: extras?.company_website ?? null,
+            linkedin_url: extras?.company_linkedin ?? null,
+            size: line(answer?.company_size),
+            sector: line(answer?.company_sector),
+          },
     by,
   };
 }

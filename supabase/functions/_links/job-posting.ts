@@ -21,13 +21,19 @@ const mostPlaces = 5;
 /** The posting that a page is about: of several the one whose address is the page's, else the one that says most. */
 export function jobPosting(data: readonly unknown[], address: string): JobPosting | null {
   const nodes = nodesOfType(data, /^JobPosting$/i);
-  const own = nodes.find((node) => [node.url, node['@id']].some((url) => typeof url === 'string' && same(url, address)));
+  const own = nodes.find((node) =>
+    [node.url, node['@id']].some((url) => typeof url === 'string' && same(url, address)),
+  );
   const best = own ?? nodes.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length)[0];
   return best ? postingOf(best) : null;
 }
 
 function same(url: string, address: string): boolean {
-  const plain = (text: string) => text.replace(/^https?:\/\/(?:www\.)?/, '').replace(/[#?].*$/, '').replace(/\/$/, '');
+  const plain = (text: string) =>
+    text
+      .replace(/^https?:\/\/(?:www\.)?/, '')
+      .replace(/[#?].*$/, '')
+      .replace(/\/$/, '');
   return plain(url) === plain(address);
 }
 
@@ -42,7 +48,11 @@ function postingOf(node: Node): JobPosting {
     location: locationOf(node),
     description: description && fieldText(description, longestDescription),
     salary: salaryOf(node.baseSalary ?? node.estimatedSalary ?? node.salary),
-    employmentType: [node.employmentType].flat().filter((type) => typeof type === 'string').join(', ') || null,
+    employmentType:
+      [node.employmentType]
+        .flat()
+        .filter((type) => typeof type === 'string')
+        .join(', ') || null,
     applicationUrl: webAddress(textOf(node.url) ?? textOf(node.applicationContact, 'url')),
     datePosted: textOf(node.datePosted),
     validThrough: textOf(node.validThrough),
@@ -55,7 +65,10 @@ function webAddress(text: string | null): string | null {
 }
 
 function locationOf({ jobLocation, jobLocationType }: Node): string | null {
-  const places = [jobLocation].flat().slice(0, mostPlaces).flatMap((place) => placeOf(place) ?? []);
+  const places = [jobLocation]
+    .flat()
+    .slice(0, mostPlaces)
+    .flatMap((place) => placeOf(place) ?? []);
   if (/TELECOMMUTE/i.test(textOf(jobLocationType) ?? '')) places.push('Remote');
   return [...new Set(places)].join('; ') || null;
 }
@@ -79,8 +92,12 @@ function salaryOf(value: unknown): string | null {
   const range = isNode(amount) ? amount : salary;
   const [least, most] = [textOf(range.minValue), textOf(range.maxValue)];
   const figure =
-    least !== null && most !== null && least !== most ? `${least}–${most}` : (least ?? most ?? textOf(range.value) ?? textOf(amount));
+    least !== null && most !== null && least !== most
+      ? `${least}–${most}`
+      : (least ?? most ?? textOf(range.value) ?? textOf(amount));
   if (figure === null) return null;
   const unit = textOf(range.unitText) ?? textOf(salary.unitText);
-  return [figure, textOf(salary.currency) ?? textOf(range.currency), unit && `a ${unit.toLowerCase()}`].filter(Boolean).join(' ');
+  return [figure, textOf(salary.currency) ?? textOf(range.currency), unit && `a ${unit.toLowerCase()}`]
+    .filter(Boolean)
+    .join(' ');
 }

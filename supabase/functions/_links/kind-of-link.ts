@@ -9,7 +9,8 @@ const linkedinJob = /^\/jobs\/view\//;
 const linkedinPost = /^\/(?:feed\/update|posts|pulse)\//;
 const indeedJob = /^\/(?:viewjob|rc\/clk|pagead\/clk)$/;
 /** A path that names a job has something behind the word. */
-const jobPath = /\/(?:jobs?|careers?|vacanc(?:y|ies)|positions?|openings?|stellen(?:angebote?|anzeigen?)?|jobangebote?)\/[^/]+/i;
+const jobPath =
+  /\/(?:jobs?|careers?|vacanc(?:y|ies)|positions?|openings?|stellen(?:angebote?|anzeigen?)?|jobangebote?)\/[^/]+/i;
 const postPath = /\/(?:posts?|status|blog|articles?)\/[^/]+/i;
 
 /** What a link leads to, by its host and path; null where these do not say it. */

@@ -13,7 +13,11 @@ const probe = 5_000;
 
 /** The language of a text: by its words where they tell it, else as the page says, if it says it. */
 export function languageOf(text: string, said: string | null): string | null {
-  const words = text.slice(0, probe).toLowerCase().match(/\p{L}+/gu) ?? [];
+  const words =
+    text
+      .slice(0, probe)
+      .toLowerCase()
+      .match(/\p{L}+/gu) ?? [];
   const hits = Object.entries(commonWords).map(([language, list]) => {
     const common = new Set(list.split(' '));
     return { language, count: words.filter((word) => common.has(word)).length };

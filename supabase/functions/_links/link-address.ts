@@ -1,7 +1,8 @@
 import { PermanentError } from '../_millrace/mod.ts';
 
 /** Boards at which the canonical address of a posting is one that they serve. */
-const boards = /^(?:www\.linkedin\.com|www\.indeed\.com|boards\.greenhouse\.io|jobs\.(?:eu\.)?lever\.co|jobs\.ashbyhq\.com)$/;
+const boards =
+  /^(?:www\.linkedin\.com|www\.indeed\.com|boards\.greenhouse\.io|jobs\.(?:eu\.)?lever\.co|jobs\.ashbyhq\.com)$/;
 const withoutScheme = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?(?:\/\S*)?$/i;
 
 /** What of a link's row says where it leads. */

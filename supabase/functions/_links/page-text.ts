@@ -4,11 +4,23 @@ import { storableText } from '../_millrace/mod.ts';
 // The parser's work grows with the depth. Nothing that people read comes near.
 const deepest = 1000;
 const unread = new Set([
-  'script', 'style', 'noscript', 'template', 'svg', 'iframe', 'nav', 'footer', 'aside', 'form', 'button', 'select', 'head',
+  'script',
+  'style',
+  'noscript',
+  'template',
+  'svg',
+  'iframe',
+  'nav',
+  'footer',
+  'aside',
+  'form',
+  'button',
+  'select',
+  'head',
 ]);
-const advertising = /(?:^|[\s_-])(?:ads?|advert\w*|sponsor\w*|promo\w*|banner|cookie\w*|related|similar|recommend\w*)(?:$|[\s_-])/i;
-const blocks =
-  /^(?:p|div|section|article|main|header|h[1-6]|li|ul|ol|dl|dt|dd|tr|table|blockquote|pre|br|hr|figure)$/;
+const advertising =
+  /(?:^|[\s_-])(?:ads?|advert\w*|sponsor\w*|promo\w*|banner|cookie\w*|related|similar|recommend\w*)(?:$|[\s_-])/i;
+const blocks = /^(?:p|div|section|article|main|header|h[1-6]|li|ul|ol|dl|dt|dd|tr|table|blockquote|pre|br|hr|figure)$/;
 const voids = /^(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)$/;
 
 /** What a reader sees of a page or a piece of HTML: line by line, without navigation and advertisements. */
@@ -30,7 +42,10 @@ export function readableText(html: string, longest: number): string {
       if (voids.test(name)) return;
       const above = open.at(-1) ?? { skipped: false, main: false };
       const skipped =
-        above.skipped || open.length > deepest || unread.has(name) || (name !== 'body' && advertising.test(`${classes} ${id}`));
+        above.skipped ||
+        open.length > deepest ||
+        unread.has(name) ||
+        (name !== 'body' && advertising.test(`${classes} ${id}`));
       open.push({ skipped, main: above.main || name === 'main' || name === 'article' });
     },
     ontext: write,
@@ -48,7 +63,8 @@ export function readableText(html: string, longest: number): string {
 /** The text of a field that may be HTML, escaped even twice. */
 export function fieldText(value: string, longest: number): string {
   let text = value;
-  for (let turn = 0; turn < 2 && /<[a-z/!][^>]*>|&(?:[a-z]+|#\d+);/i.test(text); turn++) text = readableText(text, longest);
+  for (let turn = 0; turn < 2 && /<[a-z/!][^>]*>|&(?:[a-z]+|#\d+);/i.test(text); turn++)
+    text = readableText(text, longest);
   return tidy(text, longest);
 }
 

@@ -33,7 +33,5 @@ function storable(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > deepest) return null;
   if (Array.isArray(value)) return value.map((item) => storable(item, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [storableText(key), storable(item, depth + 1)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [storableText(key), storable(item, depth + 1)]));
 }

@@ -30,7 +30,10 @@ export function readJob({ html, parts, url }: RawPage, now: Date): StageJobResul
   const problems = posting || parts.broken === 0 ? [] : ['Its JSON-LD is broken and was passed over.'];
   const validThrough = momentOf(posting?.validThrough ?? null, 'validThrough', problems);
   if (validThrough !== null && Date.parse(validThrough) < now.getTime()) {
-    throw new PermanentError('expired', `The page says that the job ended on ${validThrough.slice(0, 10)}. Once it is renewed, write queued.`);
+    throw new PermanentError(
+      'expired',
+      `The page says that the job ended on ${validThrough.slice(0, 10)}. Once it is renewed, write queued.`,
+    );
   }
   return {
     kind: 'job',

@@ -16,7 +16,8 @@ export function readPost({ html, parts, url }: RawPage): StagePostResult {
   const said = textOf(node?.articleBody) ?? textOf(node?.text);
   const body = said === null ? '' : fieldText(said, longestText);
   const text = body || readableText(html, longestText) || og['og:description'] || '';
-  if (text === '') throw new PermanentError('no_content', `${url}: the page has no text. Write queued to fetch it anew.`);
+  if (text === '')
+    throw new PermanentError('no_content', `${url}: the page has no text. Write queued to fetch it anew.`);
   const titled = /^(.{1,100}?) (?:on|auf|sur|en) LinkedIn\b/.exec(og['og:title'] || parts.title)?.[1];
   const author = textOf(node?.author, 'name') ?? titled ?? (og['article:author'] || parts.meta.author || null);
   return {
@@ -26,7 +27,11 @@ export function readPost({ html, parts, url }: RawPage): StagePostResult {
     language: languageOf(text, textOf(node?.inLanguage, 'alternateName') ?? parts.language),
     extras: {
       read_from: body ? 'json_ld' : text === og['og:description'] ? 'open_graph' : 'text',
-      published_at: momentOf(textOf(node?.datePublished) ?? (og['article:published_time'] || null), 'datePublished', []),
+      published_at: momentOf(
+        textOf(node?.datePublished) ?? (og['article:published_time'] || null),
+        'datePublished',
+        [],
+      ),
     },
   };
 }

@@ -1,13 +1,7 @@
 import { z } from 'zod';
 import { kindByAddress } from '../_links/kind-of-link.ts';
 import { linkAddress } from '../_links/link-address.ts';
-import {
-  defineStage,
-  type FinishContext,
-  type HandlerContext,
-  PermanentError,
-  Waiting,
-} from '../_millrace/mod.ts';
+import { defineStage, type FinishContext, type HandlerContext, PermanentError, Waiting } from '../_millrace/mod.ts';
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
@@ -37,7 +31,13 @@ export async function classifyLink(
   if (entity.classified_by === 'person' && said.success) return { classification: said.data, by: 'person' };
   const known = kindByAddress(URL.canParse(entity.canonical_url) ? new URL(entity.canonical_url) : url);
   if (known) return { classification: known, by: 'rule' };
-  const question = { name: 'link_kind', schema: answer, prompt, input: quote('address', url.href, 2_048), maxOutputTokens };
+  const question = {
+    name: 'link_kind',
+    schema: answer,
+    prompt,
+    input: quote('address', url.href, 2_048),
+    maxOutputTokens,
+  };
   const asked = await askModel(question, context);
   return asked instanceof Waiting ? asked : byModel(asked, context);
 }

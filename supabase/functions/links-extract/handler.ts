@@ -62,5 +62,8 @@ async function kindOf({ entityId, env, signal }: FinishContext): Promise<'job' |
   if (error) throw projectError(status, error, `Reading link ${entityId}`);
   const kind = kindOfLink.safeParse(data?.classification);
   if (kind.success) return kind.data;
-  throw new PermanentError('unknown_kind', 'The link is no longer a job or a post: set classification, and status to new.');
+  throw new PermanentError(
+    'unknown_kind',
+    'The link is no longer a job or a post: set classification, and status to new.',
+  );
 }
