@@ -5,6 +5,7 @@ import { storableText } from '../_millrace/mod.ts';
 const deepest = 1000;
 const unread = new Set([
   'script',
+  'title',
   'style',
   'noscript',
   'template',
