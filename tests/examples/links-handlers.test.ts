@@ -82,6 +82,12 @@ describe('classify', () => {
     expect(outcome).toMatchObject({ outcome: 'completed', result: { classification: 'post', by: 'person' } });
   });
 
+  test('takes nothing that a person calls unknown', async () => {
+    const entity = link('https://a.test/jobs/1', { classification: 'unknown', classified_by: 'person' });
+    const outcome = await run(classify, entity, await noModel());
+    expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'unknown_kind', permanent: true } });
+  });
+
   test('asks the model about any other address, with a bound for its answer', async () => {
     const model = await startModelServer(() => ({ json: modelResponse({ classification: 'post' }) }));
     const outcome = await run(classify, link('https://a.test/x'), model.env);

@@ -29,6 +29,7 @@ export async function classifyLink(
   const url = linkAddress(entity);
   const said = kindOfLink.safeParse(entity.classification);
   if (entity.classified_by === 'person' && said.success) return { classification: said.data, by: 'person' };
+  if (entity.classified_by === 'person' && entity.classification === 'unknown') throw unknownKind();
   const known = kindByAddress(URL.canParse(entity.canonical_url) ? new URL(entity.canonical_url) : url);
   if (known) return { classification: known, by: 'rule' };
   const question = {
@@ -63,7 +64,11 @@ async function byModel(
     .abortSignal(signal);
   signal.throwIfAborted();
   if (error) throw projectError(status, error, 'Noting that the link is of no known kind');
-  throw new PermanentError(
+  throw unknownKind();
+}
+
+function unknownKind(): PermanentError {
+  return new PermanentError(
     'unknown_kind',
     'unknown_kind: it is neither a job nor a post. If it is, set classification to job or post, and status to new.',
   );
