@@ -1227,6 +1227,32 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
+view public.link_events with (security_invoker=true)
+  column at timestamp with time zone
+  column event text
+  column link_id bigint
+  column trace_id uuid
+  as  SELECT 'link.new'::text AS event, l.id AS link_id, l.trace_id, l.created_at AS at FROM linkedin_links l UNION ALL SELECT e.event, l.id AS link_id, l.trace_id, a.finished_at AS at FROM ( VALUES ('link.classified'::text,'classify'::text), ('raw.persisted'::text,'scrape_job'::text), ('raw.persisted'::text,'scrape_post'::text), ('staged.persisted'::text,'stage_job'::text), ('staged.persisted'::text,'stage_post'::text)) e(event, stage) JOIN millrace.pipelines p ON p.name = 'links'::text JOIN millrace.stages s ON s.pipeline_id = p.id AND s.name = e.stage JOIN millrace.runs r ON r.pipeline_id = p.id JOIN millrace.attempts a ON a.run_id = r.id AND a.stage_id = s.id AND a.state = 'completed'::millrace.attempt_state JOIN linkedin_links l ON l.id = r.entity_id::bigint;
+table public.link_page_drafts row level security
+  column fetched_at timestamp with time zone not null default millrace.now()
+  column fingerprint_hash text not null
+  column http_status smallint not null
+  column job_id text not null
+  column link_id bigint not null
+  column notes jsonb not null default '{}'::jsonb
+  column raw_html bytea not null
+  column raw_json jsonb not null
+  constraint link_page_drafts_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint link_page_drafts_pkey PRIMARY KEY (link_id, job_id)
+  CREATE UNIQUE INDEX link_page_drafts_pkey ON public.link_page_drafts USING btree (link_id, job_id)
+  grant delete, select to service_role
+view public.link_queues with (security_invoker=true)
+  column in_backoff bigint
+  column in_work bigint
+  column oldest_due_at timestamp with time zone
+  column queue text
+  column ready bigint
+  as  SELECT q.name AS queue, COALESCE(sum(d.ready), 0::numeric)::bigint AS ready, COALESCE(sum(d.in_backoff), 0::numeric)::bigint AS in_backoff, COALESCE(sum(d.started + d.waiting), 0::numeric)::bigint AS in_work, min(d.oldest_due_at) AS oldest_due_at FROM ( VALUES (1,'ingest'::text,'link_sources'::text,'poll'::text), (2,'classify'::text,'links'::text,'classify'::text), (3,'route'::text,'links'::text,NULL::text), (4,'scrape.job'::text,'links'::text,'scrape_job'::text), (5,'scrape.post'::text,'links'::text,'scrape_post'::text), (6,'stage'::text,'links'::text,'stage_job'::text), (6,'stage'::text,'links'::text,'stage_post'::text), (7,'extract'::text,'links'::text,'extract'::text)) q(place, name, pipeline, stage) LEFT JOIN LATERAL ( SELECT count(*) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(*) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(*) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(*) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, min(a.queue_at) FILTER (WHERE a.state = 'queued'::millrace.attempt_state) AS oldest_due_at FROM millrace.pipelines p JOIN millrace.stages s ON s.pipeline_id = p.id AND s.name = q.stage JOIN millrace.attempts a ON a.stage_id = s.id AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) WHERE p.name = q.pipeline) d ON true GROUP BY q.place, q.name ORDER BY q.place;
 table public.link_sources row level security
   column address text not null
   column column_name text
@@ -1306,6 +1332,11 @@ table public.linkedin_links row level security
   CREATE UNIQUE INDEX linkedin_links_canonical_url_key ON public.linkedin_links USING btree (canonical_url)
   CREATE UNIQUE INDEX linkedin_links_pkey ON public.linkedin_links USING btree (id)
   CREATE TRIGGER linkedin_links_classifier BEFORE INSERT OR UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
+  CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
+  CREATE TRIGGER millrace_links_inserted AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__intake()
+  CREATE TRIGGER millrace_links_key BEFORE UPDATE OF id ON public.linkedin_links FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.links__key()
+  CREATE TRIGGER millrace_links_truncated AFTER TRUNCATE ON public.linkedin_links FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
+  CREATE TRIGGER millrace_links_updated AFTER UPDATE ON public.linkedin_links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.links__intake()
   grant delete, insert, select, update to service_role
 sequence public.linkedin_links_id_seq
   grant update to anon
@@ -1659,7 +1690,7 @@ function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millra
 function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body b8689d52f1b05243fcf0a39b4461b705
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8dc40a93af748be1d7bcb937aac7cedb
-function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2548787ba51f6f57e3ffc4da86e29454
+function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a037fbd230c182027e2ae075de11b508
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
@@ -1939,11 +1970,20 @@ function millrace.link_sources__key() returns trigger language plpgsql volatile 
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
 function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
+function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5793bbab22e511f3feb523e3046c5c95
+function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 997ab3e94d70c4859b04e2a8c72fcb3f
+function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
+function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 0cbbe220130261beae5e6792688c4590
+function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
+function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
+function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 50f30c48878f1a63b9e769276c14d25e
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
 function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32223d821d53623272b33a25d50bf314
-function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d936e9eb899a338a7e81350dd1da91bb
+function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e0016e3ad777768b9a57d1c61b723a59
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_before timestamp with time zone, p_after bigint, p_limit integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4571886f3d97b7bdad9e91bf79059310
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
@@ -1958,15 +1998,17 @@ function millrace.metadata_faults() returns TABLE(rule text, run_id bigint, atte
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
 function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
-function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body c62457b365920460eef4e5398fc3ceb4
-function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 3f8adea12f609e71f4cab4f9f8e6a917
+function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
+function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body d00916caecc5243872b51d62d4e4e454
 function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body a47494a115187c36e49661d17f9768e7
 function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afb012b93da115fe773ef38d4a6dfcf6
+function millrace.moves_to_nothing(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 21839e1abe3d71e7d85c614584ecf893
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
 function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
 function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab523be997db32ff83d01b79176f5c
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
+function millrace.names_stage(p_pipeline_id integer, p_stage_id integer) returns boolean language sql stable set search_path=pg_catalog, pg_temp body d54e121934e19905a5cd394da8072c04
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 94859d27f1a49da5897fefa71512710b
@@ -2017,7 +2059,7 @@ function millrace.post(p_function text, p_body jsonb) returns boolean language p
 function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fccc3d67d4741c84db2c486e1c757f29
 function millrace.project(p_stage_id integer, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ddc326e354c35f80aed1485044a919f
 function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5f15e02673b9815dbcb13f06f2357d
-function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 79654812656354103d4ad4ef1aab8b12
+function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c9769418626b9fa978e49f8019b5b57
 function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8875ac5f91cd40e127fdbf870c1502c8
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ee1b6defad94fdcb449f23c60ae5e5e2
 function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5ed696910fecfaaa7dba8666c34e1990
@@ -2080,7 +2122,7 @@ function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, 
 function millrace.row_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5a03ee2d077dd130eb20052d95a46be9
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
-function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1189def379c423d81fbd6767195560bb
+function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bede74ce80654eccf3a156ccccb170f0
 function millrace.rows_shown_wrong(p_pipeline millrace.pipelines, p_values text[]) returns TABLE(id text, shown text, value text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 55e5152a2e9d25104ef8b684d0a24ee5
 function millrace.run_faults() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 80bff3331030b947603f21e5605e7694
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
@@ -2091,7 +2133,7 @@ function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) retur
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b87e4634a92318be1c44a466926e2799
-function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 51c2bd0e2ca6e065c29dc664da96fe63
+function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 886a2a894a82d439365d782016e20699
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
@@ -2128,7 +2170,7 @@ function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language pl
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
-function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 080231c6d0932c5591ae625ca2a19ad3
+function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ed952169abc3e5ae18049379d4fec87f
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 50a79f218a8aedbae1dd2ebb7256f50d
 function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ac691137350e3b418a0d7fa08787210
@@ -2153,7 +2195,7 @@ function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DE
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
 function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 6b8165e731d1fd0f7f39dd709a28ca30
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3a78d605559de2ebd8fee36b51977d8a
-function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d558c78305c1b8b54bef73b7e45d717
+function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8688e0c11b4096fe74a52dfd14e0f83
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
 function millrace.start_due() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 569804cf4a800ba24310b7c03024e932
 function millrace.start_due_runs(p_pipeline millrace.pipelines) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 69e3c5d4af1a11b1c4f8dfede83b6baf
@@ -2275,11 +2317,17 @@ function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) re
   grant execute to service_role
 function public.add_found_articles(p_items jsonb) returns TABLE(source_id uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2f39ce20fb6d95002f75a104b6e626
 function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b26c75c6aecb335e954102cf618bc6f8
+function public.apply_classified(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 84207aa6c6ea52e3ca0161df2146fb1b
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
+function public.apply_drafts(p_table regclass, p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 19cb669930e1c0471afa40fa710540be
+function public.apply_extracted(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c264c1290a3b5d60074bec75ddf067e8
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a065bbe30b1dedb2d2b4317c1eafd9da
 function public.apply_link_polls(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 54a15ea66bd885943888f8d04b0ed9c7
 function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1229ae4559471d0fa7ad6f21dcb9226e
+function public.apply_scraped_jobs(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 8d04f89883bfcb4edeb172279129f162
+function public.apply_scraped_posts(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 72b9c0ce806e02bf63553cc720bbf0c6
+function public.apply_staged(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 754757b40a1f8de071a127ec0a5de1c9
 function public.approve_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 0890e8fed70b7439676dc48dee4b35ca
 function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
 function public.article_lacks(p_article ingestion_queue) returns text language sql immutable set search_path=pg_catalog, pg_temp body 5f91b24113c2d046a0edb8f2e1c203fa
@@ -2289,7 +2337,7 @@ function public.articles_apply_score(p_items jsonb) returns void language sql vo
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fb8ab10993be79bfe4915308aa1d684b
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
 function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c0996d600cdb9b22e101c4aacf9a79c6
-function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body b8db6f0fd4300830c86203e9a5e4a0e8
+function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 8155ab090a98479174269aa5c33ff775
   grant execute to authenticated
   grant execute to service_role
 function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 6735ce8fcb8c2f7c48c7b01aae65885c
@@ -2306,8 +2354,10 @@ function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns u
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
   grant execute to authenticated
   grant execute to service_role
-function public.company_key(p_name text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 3fd607a03ea17f2a9eb94bf0fb2ee8ad
+function public.company_key(p_name text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 81aa28d7fb33b89378ab9658ce7b36ab
   grant execute to authenticated
+  grant execute to service_role
+function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body c4dc7243f942e4c6443ddd8c3b7f784c
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
 function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7371c5d1e72dfddf38d539ddf731ec42
@@ -2351,13 +2401,16 @@ function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql vol
   grant execute to service_role
 function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c3005228b5d2543c01676d28a3917f5
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
-function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 9ed21d56f901ea85213983c6bc9bac84
+function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body f46c63d112cac6d5b1b1ba667982884a
+function public.note_unknown_link(p_link_id bigint) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4767c96eb60015782a2279b8425665c9
+  grant execute to service_role
 function public.postpone_link_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 64cb269dbf52f5eea38ac5a7dd6282ec
   grant execute to service_role
 function public.postpone_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 7dd2aeafbaf97cb9397350b26302cee4
   grant execute to service_role
 function public.prepare_link_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body dd80ecb1aade52fdcc7abc7db033655b
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
+function public.save_companies(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 292cec6d3fd578f8a0b95d4c1a432d79
 function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef1d1c8301b2b54ba0acacf80183842e
   grant execute to service_role
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 04a5cea24405025bd376f1cbf15ade83

@@ -19626,8 +19626,8 @@ begin
 end
 $$;
 
--- Says whether a written value names the one stage that it starts. A value that several stages share
--- as ready names none: it begins the first of them, and their conditions decide which one runs.
+-- Says whether a written value names the one stage that it starts. A value at which several stages
+-- are ready names none: it begins the first of them, and their conditions decide which one runs.
 create or replace function millrace.names_stage(p_pipeline_id int, p_stage_id int)
 returns boolean
 language sql stable
