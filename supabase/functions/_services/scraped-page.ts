@@ -27,7 +27,14 @@ const result = z.object({
 
 export type ScrapedPage = z.output<typeof result>['page'];
 
-/** The page in a scraper's result. Throws the PermanentError `invalid_output` where there is none. */
+/**
+ * The page in a scraper's result. Throws the PermanentError `invalid_output` where there is none.
+ *
+ * @example
+ * ```ts
+ * const { url, status } = scrapedPage({ page: { url: 'https://a.test/', status: 200, content_type: 'text/html', body: '' } });
+ * ```
+ */
 export function scrapedPage(given: unknown): ScrapedPage {
   const parsed = result.safeParse(given);
   if (parsed.success) return parsed.data.page;
