@@ -263,7 +263,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if current_setting('public.links_apply', true) is distinct from 'on' then
+  if current_setting('links.applies', true) is distinct from 'on' then
     new.classified_by := case when new.classification is not null then 'person' end;
   end if;
   return new;

@@ -133,12 +133,12 @@ test('rows of which no history is kept are adopted as well', async ({ engine }) 
     alter table public.link add column was text;
     create function public.link_status(p_was text) returns text language sql as $$ select case p_was when 'found' then 'new' end $$;
     insert into public.link (was) values ('found'), ('found')`);
-  const statement = `select * from millrace.adopt('links', 'was', 'public.link_status', p_dry_run => false)`;
+  const statement = `select * from millrace.adopt('page_links', 'was', 'public.link_status', p_dry_run => false)`;
   expect(await engine.rows(statement)).toMatchObject([
     { old_value: 'found', rows: '2', lands: 'new', begins: 'classify' },
   ]);
   expect(await engine.rows(statement)).toEqual([]);
-  expect(await runStage(engine, 'classify', 'links')).toHaveLength(2);
+  expect(await runStage(engine, 'classify', 'page_links')).toHaveLength(2);
 });
 
 test('it goes on from portion to portion; one that is lost is done again', async ({ engine }) => {

@@ -19,13 +19,13 @@ async function shown(engine: Engine, id: string) {
 test('a chain shows each stage as queued, started and completed, and jobs that wait as started', async ({ engine }) => {
   await makeLinks(engine);
   const id = await insert(engine);
-  const classifier = await Worker.of(engine, 'classify', 'links');
+  const classifier = await Worker.of(engine, 'classify', 'page_links');
   const item = await classifier.takeOne();
   expect((await shown(engine, id))?.status).toBe('classifying');
   expect(item.entity).toEqual({ id: Number(id), label: 'a' });
   await classifier.report(completed(item));
   expect((await shown(engine, id))?.status).toBe('classified');
-  const scraper = await Worker.of(engine, 'scrape', 'links');
+  const scraper = await Worker.of(engine, 'scrape', 'page_links');
   const job = await scraper.takeOne();
   await scraper.report(waiting(job, 'job-1'));
   expect((await shown(engine, id))?.status).toBe('scraping');
@@ -34,7 +34,7 @@ test('a chain shows each stage as queued, started and completed, and jobs that w
   ]);
   expect((await shown(engine, id))?.status).toBe('scraped');
   await engine.expectSound();
-  await runStage(engine, 'extract', 'links');
+  await runStage(engine, 'extract', 'page_links');
   expect(await shown(engine, id)).toEqual({
     status: 'extracted',
     attempt_count: 0,
@@ -48,8 +48,8 @@ test('a stage whose condition does not hold shows nothing, and the run its last 
 }) => {
   await makeLinks(engine);
   const id = await insert(engine, 'empty');
-  await runStage(engine, 'classify', 'links');
-  await runStage(engine, 'scrape', 'links');
+  await runStage(engine, 'classify', 'page_links');
+  await runStage(engine, 'scrape', 'page_links');
   expect((await shown(engine, id))?.status).toBe('scraped');
   expect((await engine.run(id)).status).toBe('completed');
 });
@@ -59,7 +59,7 @@ test('a failure shows attempts, due time and error while it is in backoff, and t
 }) => {
   await makeLinks(engine);
   const id = await insert(engine);
-  const worker = await Worker.of(engine, 'classify', 'links');
+  const worker = await Worker.of(engine, 'classify', 'page_links');
   await worker.report(failed(await worker.takeOne()));
   expect(await shown(engine, id)).toEqual({
     status: 'error',
@@ -89,8 +89,8 @@ test('a failure shows attempts, due time and error while it is in backoff, and t
 test('a failure for good shows the value of its code, and a cancelled run that of failures', async ({ engine }) => {
   await makeLinks(engine);
   const [gone, cancelled] = [await insert(engine), await insert(engine)];
-  await runStage(engine, 'classify', 'links');
-  const worker = await Worker.of(engine, 'scrape', 'links');
+  await runStage(engine, 'classify', 'page_links');
+  const worker = await Worker.of(engine, 'scrape', 'page_links');
   await worker.report(failed(await worker.takeOne(), { code: 'not_found', permanent: true }));
   expect((await shown(engine, gone))?.status).toBe('gone');
   await engine.sql.query('select millrace.cancel($1)', [(await engine.run(cancelled)).id]);
@@ -100,7 +100,7 @@ test('a failure for good shows the value of its code, and a cancelled run that o
 test('what a worker hands back is shown as queued again', async ({ engine }) => {
   await makeLinks(engine);
   const id = await insert(engine);
-  const worker = await Worker.of(engine, 'classify', 'links');
+  const worker = await Worker.of(engine, 'classify', 'page_links');
   await worker.report(released(await worker.takeOne()));
   expect((await shown(engine, id))?.status).toBe('new');
 });
@@ -108,12 +108,12 @@ test('what a worker hands back is shown as queued again', async ({ engine }) => 
 test('a ready value starts a stage over, and a failed run goes on from it', async ({ engine }) => {
   await makeLinks(engine);
   const id = await insert(engine);
-  const worker = await Worker.of(engine, 'classify', 'links');
+  const worker = await Worker.of(engine, 'classify', 'page_links');
   const old = await worker.takeOne();
   await engine.sql.query(`update public.link set status = 'new' where id = $1`, [id]);
   expect(await worker.report(completed(old))).toEqual(['stale']);
   await worker.report(completed(await worker.takeOne()));
-  const scraper = await Worker.of(engine, 'scrape', 'links');
+  const scraper = await Worker.of(engine, 'scrape', 'page_links');
   await scraper.report(failed(await scraper.takeOne(), { permanent: true }));
   expect(await shown(engine, id)).toMatchObject({ status: 'dead', attempt_count: 1 });
   await engine.sql.query(`update public.link set status = 'classified' where id = $1`, [id]);
@@ -123,20 +123,20 @@ test('a ready value starts a stage over, and a failed run goes on from it', asyn
     next_attempt_at: null,
     last_error: null,
   });
-  await runStage(engine, 'scrape', 'links');
-  await runStage(engine, 'extract', 'links');
+  await runStage(engine, 'scrape', 'page_links');
+  await runStage(engine, 'extract', 'page_links');
   expect((await shown(engine, id))?.status).toBe('extracted');
 });
 
 test('calls of operators are shown: start, retry, reset and skip', async ({ engine }) => {
   await makeLinks(engine);
   const id = await engine.value<string>(`insert into public.link (label) values ('a') returning id`);
-  await engine.sql.query(`select millrace.start('links', $1)`, [id]);
+  await engine.sql.query(`select millrace.start('page_links', $1)`, [id]);
   expect((await shown(engine, id))?.status).toBe('new');
   const run = (await engine.run(id)).id;
   await engine.sql.query('select millrace.skip($1, $2)', [run, 'classify']);
   expect((await shown(engine, id))?.status).toBe('classified');
-  const worker = await Worker.of(engine, 'scrape', 'links');
+  const worker = await Worker.of(engine, 'scrape', 'page_links');
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
   expect((await shown(engine, id))?.status).toBe('dead');
   await engine.sql.query('select millrace.retry($1)', [run]);
@@ -156,7 +156,7 @@ test('a claim of a row that somebody holds is shown when its stage is done', asy
   const holder = await engine.database.connect();
   await holder.query('begin');
   await holder.query('select from public.link where id = $1 for update', [id]);
-  const worker = await Worker.of(engine, 'classify', 'links');
+  const worker = await Worker.of(engine, 'classify', 'page_links');
   const item = await worker.takeOne();
   expect((await shown(engine, id))?.status).toBe('new');
   await holder.query('commit');
@@ -168,8 +168,8 @@ test('a claim of a row that somebody holds is shown when its stage is done', asy
 test('one batch shows what each of its rows came to', async ({ engine }) => {
   await makeLinks(engine);
   const ids = [await insert(engine), await insert(engine, 'empty'), await insert(engine), await insert(engine)];
-  await runStage(engine, 'classify', 'links');
-  const worker = await Worker.of(engine, 'scrape', 'links');
+  await runStage(engine, 'classify', 'page_links');
+  const worker = await Worker.of(engine, 'scrape', 'page_links');
   const [a, b, c, d] = await worker.take();
   if (!a || !b || !c || !d) throw new Error('nothing claimed');
   await worker.report(completed(a), completed(b), failed(c), failed(d, { code: 'not_found', permanent: true }));

@@ -84,11 +84,11 @@ test('where one of two places of a value changes, the run says which of the rows
   const [retried, read] = await engine.rows<{ id: string }>(
     `insert into public.link (status) values ('new'), ('new') returning id`,
   );
-  const classify = await Worker.of(engine, 'classify', 'links');
+  const classify = await Worker.of(engine, 'classify', 'page_links');
   const [first, second] = await classify.take(2);
   if (!first || !second) throw new Error('nothing was claimed');
   await classify.report(failed(first), completed(second));
-  const scrape = await Worker.of(engine, 'scrape', 'links');
+  const scrape = await Worker.of(engine, 'scrape', 'page_links');
   await scrape.report(failed(await scrape.takeOne()));
   const shown = async () => (await engine.rows('select status from public.link order by id')).map((row) => row.status);
   expect([retried?.id, read?.id, await shown()]).toEqual(['1', '2', ['error', 'error']]);

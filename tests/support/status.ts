@@ -1,4 +1,4 @@
-// Pipelines that show their runs in one status column: `links` with words and figures, `notes` with codes, layers, a lookup
+// Pipelines that show their runs in one status column: `page_links` with words and figures, `notes` with codes, layers, a lookup
 // table and a history.
 import type { Definition, Engine, Row } from './engine.ts';
 
@@ -8,7 +8,7 @@ const backoff = { kind: 'list', seconds: [60, 300] };
 
 /** Words in a text column, with attempts, due time and last error beside it. */
 export const linksDefinition: StatusDefinition = {
-  pipeline: 'links',
+  pipeline: 'page_links',
   entity: {
     table: 'public.link',
     key: 'id',

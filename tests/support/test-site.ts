@@ -6,8 +6,8 @@ type Page = (request: http.IncomingMessage, response: http.ServerResponse) => vo
 
 export interface TestSite {
   url: string;
-  /** Serves text in paragraphs, or whatever a function answers, at a path of its own; returns its URL. */
-  add(content: string[] | Page): string;
+  /** Serves text in paragraphs, or whatever a function answers, at the path given or one of its own; returns its URL. */
+  add(content: string[] | Page, path?: string): string;
   stop(): Promise<void>;
 }
 
@@ -23,8 +23,7 @@ export async function startTestSite(): Promise<TestSite> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     url,
-    add(content) {
-      const path = `/${pages.size + 1}/`;
+    add(content, path = `/${pages.size + 1}/`) {
       pages.set(path, typeof content === 'function' ? content : (_, response) => sendHtml(response, content));
       return url + path;
     },

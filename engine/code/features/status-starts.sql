@@ -20,6 +20,25 @@ begin
 end
 $$;
 
+-- Says whether a written value names the one stage that it starts. A value at which several stages
+-- are ready names none: it begins the first of them, and their conditions decide which one runs.
+create or replace function millrace.names_stage(p_pipeline_id int, p_stage_id int)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select not exists (
+    select
+    from millrace.pipelines p
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    join millrace.stages o on o.id = vs.stage_id
+    join millrace.stages s on s.id = p_stage_id
+    where p.id = p_pipeline_id
+      and o.id <> s.id
+      and coalesce(o.shows ->> 'queued', o.shows ->> 'asked')
+        = coalesce(s.shows ->> 'queued', s.shows ->> 'asked'))
+$$;
+
 -- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
 -- at which it was is kept where the question that follows may be taken back.
 create or replace function millrace.start_at_value(
@@ -33,7 +52,8 @@ declare
   v_hint text;
 begin
   begin
-    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids);
+    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids, p_ids,
+      p_by_name => millrace.names_stage(p_pipeline_id, p_stage_id));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
@@ -94,7 +114,8 @@ begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
       case when p_means = 'enter' then p_ids else '{}' end,
-      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id),
+      p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id)
+        and millrace.names_stage(p_pipeline_id, v_stage_id),
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;

@@ -22,6 +22,7 @@ export interface FetchOptions {
 /** A body as it came, with the address it was finally found at. */
 export interface Fetched {
   url: URL;
+  status: number;
   contentType: string;
   body: Buffer;
 }
@@ -81,7 +82,7 @@ async function readResponse(response: Response, url: URL, options: FetchOptions)
     throw statusError(response, url);
   }
   const contentType = response.headers.get('content-type') ?? '';
-  return { url, contentType, body: await readBody(response, url, options) };
+  return { url, status: response.status, contentType, body: await readBody(response, url, options) };
 }
 
 async function readBody(response: Response, url: URL, { maxBytes, truncate }: FetchOptions): Promise<Buffer> {
@@ -110,10 +111,14 @@ function statusError(response: Response, url: URL): JobError {
   const { status } = response;
   const message = `${url.href}: the site answered with status ${status}`;
   const retryAfterMs = readRetryAfter(response.headers.get('retry-after'));
+  if (response.headers.get('cf-mitigated') === 'challenge') {
+    return new JobError('captcha', `${url.href}: the site asks for a captcha`);
+  }
   if (status === 401 || status === 403) return new JobError('forbidden', message);
   if (status === 404 || status === 410) return new JobError('not_found', message);
   if (status === 408) return new JobError('timeout', message);
-  if (status === 429) return new JobError('rate_limited', message, retryAfterMs);
+  // Some boards answer 999 to whoever asks too often.
+  if (status === 429 || status === 999) return new JobError('rate_limited', message, retryAfterMs);
   if (status >= 500) return new JobError('server_error', message, retryAfterMs);
   return new JobError('http_error', message);
 }

@@ -9,6 +9,8 @@ const permanentByCode = {
   forbidden: true,
   not_found: true,
   rate_limited: false,
+  captcha: false,
+  removed: true,
   server_error: false,
   http_error: true,
   no_content: true,

@@ -17,6 +17,8 @@ export interface ScrapedPage extends PageMetadata {
 /** Bounds of one job; bytes and milliseconds. */
 export interface ScrapeLimits {
   pageBytes: number;
+  /** Of a page that is brought as it was sent. */
+  rawBytes: number;
   pageMs: number;
   jobMs: number;
   /** For turning one page into markdown. */

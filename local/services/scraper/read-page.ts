@@ -31,7 +31,7 @@ const turndown = new TurndownService({
 }).addRule('link text', { filter: 'a', replacement: (content) => content });
 
 /** Turns a fetched HTML or plain text page into markdown. Throws JobError `unsupported_type` for anything else. */
-export function readPage({ url, contentType, body }: Fetched): ReadPage {
+export function readPage({ url, contentType, body }: Omit<Fetched, 'status'>): ReadPage {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === 'text/plain') return readText(decode(body, contentType));
   if (type === '' || type === 'text/html' || type === 'application/xhtml+xml') {

@@ -1,7 +1,9 @@
 import { type Resolve, readAllowedHosts, systemResolve } from '../http/guarded-agent.ts';
 import { startJobService } from '../http/job-service.ts';
 import type { Service } from '../http/listen.ts';
-import { crawlSite, type ScrapeLimits } from './crawl-site.ts';
+import { crawlSite, type ScrapedPage, type ScrapeLimits } from './crawl-site.ts';
+import { fetchPage, type RawPage } from './fetch-page.ts';
+import { HostSpacing } from './host-spacing.ts';
 import { PageReader } from './page-reader.ts';
 import { scrapeRequest } from './scrape-request.ts';
 
@@ -16,7 +18,13 @@ export interface ScraperOptions {
   callbackDelaysMs?: number[];
 }
 
-const defaultLimits: ScrapeLimits = { pageBytes: 2 * 1024 * 1024, pageMs: 10_000, jobMs: 30_000, readMs: 5_000 };
+const defaultLimits: ScrapeLimits = {
+  pageBytes: 2 * 1024 * 1024,
+  rawBytes: 5 * 1024 * 1024,
+  pageMs: 10_000,
+  jobMs: 30_000,
+  readMs: 5_000,
+};
 
 /**
  * Starts the scraper on the loopback interface. Resolves to its base URL and the way to stop it;
@@ -27,12 +35,15 @@ export async function startScraper(options: ScraperOptions): Promise<Service> {
   const allowedHosts = readAllowedHosts('SCRAPER_ALLOW_HOSTS', env);
   const limits = { ...defaultLimits, ...options.limits };
   const reader = new PageReader(limits.readMs);
+  const spacing = new HostSpacing();
   const service = await startJobService({
     name: 'scraper',
     request: scrapeRequest,
-    run: async ({ url, max_pages: maxPages }, stop) => ({
-      pages: await crawlSite(url, { maxPages, limits, allowedHosts, resolve, reader, stop }),
-    }),
+    run: async (request, stop): Promise<{ pages: ScrapedPage[] } | { page: RawPage }> => {
+      const common = { limits, allowedHosts, resolve, stop };
+      if (request.mode === 'page') return { page: await fetchPage(request, { ...common, spacing }) };
+      return { pages: await crawlSite(request.url, { ...common, maxPages: request.max_pages, reader }) };
+    },
     concurrency: 8,
     env,
     tokenSetting: 'SCRAPER_AUTH_TOKEN',

@@ -42,6 +42,8 @@ export interface Question<S extends z.ZodObject> {
   schema: S;
   prompt: Prompt;
   input: string;
+  /** The answer ends after so many tokens, those of its reasoning among them; without it the model's own limit holds. */
+  maxOutputTokens?: number;
 }
 
 /**
@@ -80,6 +82,7 @@ export async function askModel<S extends z.ZodObject>(
         instructions: question.prompt.instructions,
         input: question.input,
         text: { format: zodTextFormat(question.schema, question.name) },
+        max_output_tokens: question.maxOutputTokens,
         metadata: {
           ...jobOrigin(context),
           submission: String(context.submission),

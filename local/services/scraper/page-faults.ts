@@ -1,0 +1,43 @@
+import type { Fetched } from '../http/fetch-url.ts';
+import { JobError } from '../http/job-error.ts';
+
+/** So much of a page says what kind of page it is. */
+const probe = 200_000;
+const captcha =
+  /<title>[^<]{0,40}(?:just a moment|attention required|are you (?:a )?(?:robot|human)|security (?:check|verification)|access to this page has been denied)/i;
+const captchaParts = /captcha-delivery\.com|id="px-captcha"|\bcf-challenge\b|class="(?:g-recaptcha|h-captcha)"/i;
+const captchaPath = /\/(?:captcha|checkpoint\/challenge|sorry\/index)(?:[/?]|$)/i;
+const loginPath = /\/(?:authwall|login|log-in|signin|sign-in|uas\/login)(?:[/?]|$)/i;
+const gone =
+  /no longer (?:accepting applications|available|active|open)|(?:job|position|posting|vacancy|post) (?:has|was|is) (?:been )?(?:removed|closed|filled|expired|deleted)|(?:stelle|anzeige) ist nicht mehr (?:verfügbar|online|aktiv)/i;
+/** A page that says in a few words that it is gone says little else. */
+const mostWordsOfGone = 250;
+
+/** Throws JobError where what was sent in the page's place is no page: a captcha, a log-in, or the news that it is gone. */
+export function refuseOtherPages(asked: URL, { url, body }: Fetched): void {
+  const html = body.subarray(0, probe).toString('latin1');
+  const words = textOf(body.subarray(0, probe).toString());
+  const few = words.split(' ').length <= mostWordsOfGone;
+  if (captchaPath.test(url.pathname) || captcha.test(html) || (few && captchaParts.test(html))) {
+    throw new JobError('captcha', `${url.href}: the site asks for a captcha, which this scraper does not solve`);
+  }
+  if (loginPath.test(url.pathname) && !loginPath.test(asked.pathname)) {
+    throw new JobError('forbidden', `${asked.href}: the site shows it only to those who log in`);
+  }
+  if (isFrontPage(url) && !isFrontPage(asked)) {
+    throw new JobError('removed', `${asked.href}: the site leads to its front page instead, so the page is gone`);
+  }
+  if (few && gone.test(words)) throw new JobError('removed', `${asked.href}: the page says that it is gone`);
+}
+
+function isFrontPage({ pathname, search }: URL): boolean {
+  return search === '' && /^\/(?:jobs|careers|index\.html?)?\/?$/i.test(pathname);
+}
+
+function textOf(html: string): string {
+  return html
+    .replace(/<(script|style|noscript|template)\b[\s\S]*?<\/\1>/gi, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

@@ -1,0 +1,34 @@
+import { PermanentError } from '../_millrace/mod.ts';
+
+/** Boards at which the canonical address of a posting is one that they serve. */
+const boards =
+  /^(?:www\.linkedin\.com|www\.indeed\.com|boards\.greenhouse\.io|jobs\.(?:eu\.)?lever\.co|jobs\.ashbyhq\.com)$/;
+const withoutScheme = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?(?:\/\S*)?$/i;
+
+/** What of a link's row says where it leads. */
+export interface LinkAddress {
+  raw_url: string;
+  canonical_url: string;
+}
+
+/**
+ * Where a link's page is to be had: at a known board its canonical address; elsewhere as it was written, since a site need not
+ * answer to another spelling. Throws the PermanentError `invalid_url`.
+ */
+export function linkAddress({ raw_url, canonical_url }: LinkAddress): URL {
+  const canonical = webUrl(canonical_url);
+  if (canonical && boards.test(canonical.hostname)) return canonical;
+  const text = raw_url.trim();
+  const url = webUrl(withoutScheme.test(text) ? `https://${text}` : text);
+  if (url) return url;
+  throw new PermanentError(
+    'invalid_url',
+    `raw_url is ${JSON.stringify(text.slice(0, 200))}, which is no web address: correct it as https://example.com/jobs/1 and ` +
+      'write status new.',
+  );
+}
+
+function webUrl(text: string): URL | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url && /^https?:$/.test(url.protocol) && url.hostname !== '' ? url : null;
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { type FinishContext, type HandlerContext, PermanentError, type Waiting, waiting } from '../_millrace/mod.ts';
+import type { LinkScrapeResult } from '../_pipelines/links-results.ts';
+import { projectClient, projectError } from '../_services/project-client.ts';
+import { type PageRequest, type ScrapedPage, scrapedPage } from '../_services/scraped-page.ts';
+import { scraper } from '../_services/scraper.ts';
+import { fromBase64 } from './base64.ts';
+import { decodePage } from './decode-page.ts';
+import { fingerprint } from './fingerprint.ts';
+import { linkAddress } from './link-address.ts';
+import { readPageParts } from './page-parts.ts';
+
+/** What a scrape reads of a link's row. */
+export const scrapedLink = z.object({ entity: z.object({ raw_url: z.string(), canonical_url: z.string() }) });
+
+const window = { width: 1366, height: 768 };
+/** Pages of one host are asked for as a reader would, one after the other. */
+const spacing = { min: 500, max: 2_500 };
+const jobId = z.looseObject({ job_id: z.string().min(1) });
+
+/** Submits a link's page to the scraper, whose job finishes the attempt. Throws a StageError. */
+export async function submitPage({ entity }: z.output<typeof scrapedLink>, context: HandlerContext): Promise<Waiting> {
+  const url = linkAddress(entity).href;
+  const request: PageRequest = { url, mode: 'page', viewport: window, spacing_ms: spacing };
+  // A page that could not be had is asked for anew by the retry, so each submission has a key of its own.
+  return waiting(scraper, await scraper.submit(request, context, context.submissionKey));
+}
+
+/** Drafts the page that a job brought: it becomes the link's raw row when the attempt completes. Throws what the job failed of. */
+export async function keepPage(job: unknown, { entityId, env, signal }: FinishContext): Promise<LinkScrapeResult> {
+  const page = scrapedPage(scraper.resultOf(job));
+  const bytes = fromBase64(page.body);
+  const html = decodePage(bytes, page.content_type);
+  if (html.trim() === '') throw new PermanentError('no_content', `${page.url}: the page is empty.`);
+  const parts = readPageParts(html);
+  const hash = fingerprint({ html, parts, url: page.url });
+  const { job_id: draft } = jobId.parse(job);
+  const { error, status } = await projectClient(env)
+    .rows.rpc('draft_link_page', {
+      p_link_id: entityId,
+      p_job_id: draft,
+      p_page: {
+        http_status: page.status,
+        html_gzip_base64: page.body,
+        raw_json: parts,
+        fingerprint: hash,
+        notes: notesOf(page),
+      },
+    })
+    .abortSignal(signal);
+  signal.throwIfAborted();
+  if (error) throw projectError(status, error, 'Keeping the page');
+  return { draft, http_status: page.status, bytes: page.bytes ?? html.length, fingerprint: hash };
+}
+
+function notesOf({ url, content_type, bytes, user_agent }: ScrapedPage) {
+  return { final_url: url, content_type, bytes: bytes ?? null, user_agent: user_agent ?? null };
+}

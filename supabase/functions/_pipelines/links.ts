@@ -1,0 +1,103 @@
+import { definePipeline } from '../_millrace/mod.ts';
+
+const minute = 60;
+const hour = 60 * minute;
+/** Five retries, each after a longer wait; then the link is dead. */
+const waits = { kind: 'list' as const, seconds: [5 * minute, 30 * minute, 2 * hour, 6 * hour, 24 * hour] };
+
+/** A lost worker is no fault of the link, which is ready again at once. */
+const retry = {
+  maxAttempts: 6,
+  backoff: waits,
+  byCode: { lost_lease: { backoff: { kind: 'list' as const, seconds: [0] } } },
+};
+const work = { kind: 'function' as const, batchSize: 5, maxWorkers: 4, leaseSeconds: 60, timeoutSeconds: 30, retry };
+/** A model that is asked in the background answers by callback, or is asked after. */
+const answered = { callback: true, pollSeconds: 5, deadlineSeconds: 600 };
+const scraped = { callback: true, pollSeconds: 5, deadlineSeconds: 60 };
+
+const isJob = '$.entity.classification == "job"';
+const isPost = '$.entity.classification == "post"';
+
+const scrape = {
+  ...work,
+  kind: 'external' as const,
+  batchSize: 10,
+  completion: scraped,
+  // What one scraper has in work and next in line; more would only wait there.
+  limits: { maxInFlight: 50 },
+  shows: { queued: 'queued', started: 'scraping', completed: 'scraped', backoff: 'error' },
+};
+const stage = {
+  ...work,
+  apply: 'public.apply_staged',
+  shows: { queued: 'scraped', started: 'scraped', completed: 'staged', backoff: 'error' },
+};
+
+/** From a link to a job and its company. After a change run `npm run pipelines:sync`. */
+export const links = definePipeline({
+  name: 'links',
+  entity: {
+    table: 'public.linkedin_links',
+    key: 'id',
+    projection: 'status',
+    status: {
+      column: 'status',
+      values: {
+        work: {
+          new: ['Waits to be told for a job or a post'],
+          classified: ['Its kind is known'],
+          queued: ['Waits for the scraper'],
+          scraping: ['Its page is being fetched'],
+          scraped: ['Its page is here, and waits to be understood'],
+          staged: ['Its page is understood, and waits to become a job'],
+          error: ['Waits for another try: see next_attempt_at and last_error'],
+        },
+        over: {
+          extracted: ['All is known'],
+          dead: ['Given up: see last_error, and write the word of the stage that is to go on'],
+        },
+      },
+      failed: 'dead',
+      shared: ['queued', 'scraping', 'scraped', 'staged', 'error'],
+      attempts: 'attempt_count',
+      retryAt: 'next_attempt_at',
+      error: 'last_error',
+    },
+  },
+  stages: {
+    classify: {
+      ...work,
+      function: 'links-classify',
+      completion: answered,
+      apply: 'public.apply_classified',
+      shows: { queued: 'new', started: 'new', completed: 'classified', backoff: 'error' },
+    },
+    scrape_job: {
+      ...scrape,
+      function: 'links-scrape-job',
+      needs: ['classify'],
+      when: isJob,
+      apply: 'public.apply_scraped_jobs',
+    },
+    scrape_post: {
+      ...scrape,
+      function: 'links-scrape-post',
+      needs: ['scrape_job'],
+      when: isPost,
+      apply: 'public.apply_scraped_posts',
+    },
+    stage_job: { ...stage, function: 'links-stage-job', needs: ['scrape_post'], when: isJob },
+    stage_post: { ...stage, function: 'links-stage-post', needs: ['stage_job'], when: isPost },
+    extract: {
+      ...work,
+      function: 'links-extract',
+      timeoutSeconds: 40,
+      leaseSeconds: 90,
+      completion: { ...answered, deadlineSeconds: 40 },
+      needs: ['stage_post'],
+      apply: 'public.apply_extracted',
+      shows: { queued: 'staged', started: 'staged', completed: 'extracted', backoff: 'error' },
+    },
+  },
+});

@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { classify } from './handler.ts';
+
+serveStage(classify);

@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { scrapeJob } from './handler.ts';
+
+serveStage(scrapeJob);

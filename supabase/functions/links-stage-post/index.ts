@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { stagePost } from './handler.ts';
+
+serveStage(stagePost);

@@ -1,0 +1,163 @@
+// What the stages of links write, and what people may write, against the real database.
+import { expect } from 'vitest';
+import { test as base } from '../support/engine.ts';
+import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/links.ts';
+import { completed, failed, resume, waiting } from '../support/worker.ts';
+
+const test = base.extend<{ links: Links }>({
+  links: async ({ engine }, use) => use(new Links(engine)),
+});
+
+test('a job goes through every word to jobs and companies, and raises its events on the way', async ({
+  engine,
+  links,
+}) => {
+  await recordWords((statement) => engine.sql.query(statement));
+  const id = await links.add('https://www.linkedin.com/jobs/view/3912345678/?trk=x');
+  await links.classify('job');
+  expect(await links.row(id)).toMatchObject({ status: 'queued', classification: 'job', classified_by: 'rule' });
+  await links.scrape('scrape_job', 'one');
+  await links.finish('stage_job', stagedJob());
+  await links.finish('extract', extractedJob());
+  expect(await links.row(id)).toMatchObject({ status: 'extracted', attempt_count: 0, last_error: null });
+  const words = await engine.rows('select word from public.words order by id');
+  expect(words.map(({ word }) => word)).toEqual(['new', 'queued', 'scraping', 'scraped', 'staged', 'extracted']);
+  expect(
+    await engine.rows('select title, c.name from public.jobs join public.companies c on c.id = company_id'),
+  ).toEqual([{ title: 'Weaver', name: 'Acme GmbH' }]);
+  expect(await engine.rows('select event from public.link_events where link_id = $1 order by event', [id])).toEqual(
+    ['link.classified', 'link.new', 'raw.persisted', 'staged.persisted'].map((event) =>
+      expect.objectContaining({ event }),
+    ),
+  );
+});
+
+test('a post that offers no job ends extracted without a row in jobs', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/posts/1');
+  await links.classify('post');
+  await links.scrape('scrape_post', 'one');
+  await links.finish('stage_post', { kind: 'post', author: 'B', text: 'Hello', language: 'en', extras: {} });
+  await links.finish('extract', { job: null, company: null, by: 'model' });
+  expect(await links.row(id)).toMatchObject({ status: 'extracted' });
+  expect(await engine.rows('select * from public.jobs')).toEqual([]);
+  expect(await engine.rows('select author, language from public.linkedin_posts_stage')).toEqual([
+    { author: 'B', language: 'en' },
+  ]);
+});
+
+test('a company that is written in several ways is one, and keeps what is known of it', async ({ engine, links }) => {
+  for (const [index, company] of ['Acme GmbH', 'ACME', 'Acme, Inc.'].entries()) {
+    await links.add(`https://a.test/jobs/${index}`);
+    await links.classify('job');
+    await links.scrape('scrape_job', `job ${index}`);
+    await links.finish('stage_job', stagedJob({ company }));
+    const website = index === 0 ? 'https://acme.test/' : null;
+    await links.finish('extract', {
+      ...extractedJob(company),
+      company: { name: company, website, linkedin_url: null, size: null, sector: index === 1 ? 'Cloth' : null },
+    });
+  }
+  expect(await engine.rows('select name, website, sector from public.companies')).toEqual([
+    { name: 'Acme GmbH', website: 'https://acme.test/', sector: 'Cloth' },
+  ]);
+  expect(await engine.value('select count(distinct company_id)::int from public.jobs')).toBe(1);
+});
+
+test('a page becomes the raw row with its attempt alone, once, and leaves no draft behind', async ({
+  engine,
+  links,
+}) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  const worker = await links.worker('scrape_job');
+  const item = await worker.takeOne();
+  await worker.report(waiting(item, 'one'));
+  await links.draft(id, 'lost', '<p>of a job that was lost</p>');
+  await links.draft(id, 'one');
+  await links.draft(id, 'one');
+  expect(await engine.rows('select * from public.linkedin_jobs_raw')).toEqual([]);
+  const end = [
+    { submission: item.submission, service: 'scraper', job_id: 'one', outcome: 'completed', result: scraped('one') },
+  ];
+  await resume(engine, end);
+  await resume(engine, end);
+  expect(await engine.rows('select link_id, http_status, fingerprint_hash from public.linkedin_jobs_raw')).toEqual([
+    { link_id: id, http_status: 200, fingerprint_hash: 'f' },
+  ]);
+  expect(await engine.rows('select * from public.link_page_drafts')).toEqual([]);
+});
+
+test('a link that is deleted while it is scraped leaves nothing', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  const worker = await links.worker('scrape_job');
+  await worker.report(waiting(await worker.takeOne(), 'one'));
+  await engine.sql.query('delete from public.linkedin_links');
+  await links.draft(id, 'one');
+  expect(await engine.rows('select * from public.link_page_drafts')).toEqual([]);
+});
+
+test('a failure shows error with its wait and its cause, and five retries later the link is dead', async ({
+  engine,
+  links,
+}) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  const worker = await links.worker('scrape_job');
+  for (const [index, wait] of ['5m', '30m', '2h', '6h', '24h'].entries()) {
+    await worker.report(failed(await worker.takeOne(), { code: 'rate_limited', message: 'asked for patience' }));
+    const row = await links.row(id);
+    expect(row).toMatchObject({ status: 'error', attempt_count: index + 1, last_error: 'asked for patience' });
+    expect(
+      await engine.value('select next_attempt_at - millrace.now() = $1::interval from public.linkedin_links', [wait]),
+    ).toBe(true);
+    await engine.advance(wait);
+    await engine.value('select millrace.sweep()');
+    expect((await links.row(id)).status).toBe('queued');
+  }
+  await worker.report(failed(await worker.takeOne(), { code: 'rate_limited', message: 'asked for patience' }));
+  expect(await links.row(id)).toMatchObject({ status: 'dead', last_error: 'asked for patience' });
+});
+
+test('a dead link goes on where its word says, and not beyond the stage that failed', async ({ links }) => {
+  const id = await links.add('https://a.test/posts/1');
+  await links.classify('post');
+  const worker = await links.worker('scrape_post');
+  await worker.report(failed(await worker.takeOne(), { code: 'not_found', message: 'gone', permanent: true }));
+  expect((await links.row(id)).status).toBe('dead');
+  await expect(links.write(id, 'staged')).rejects.toMatchObject({ code: 'MR005' });
+  await expect(links.write(id, 'scrapped')).rejects.toMatchObject({ code: 'MR005' });
+  await links.write(id, 'queued');
+  await links.scrape('scrape_post', 'two');
+  expect((await links.row(id)).status).toBe('scraped');
+});
+
+test('what a person says of a link stays, and what the pipeline said may change', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/x');
+  const worker = await links.worker('classify');
+  const item = await worker.takeOne();
+  await engine.value('select public.note_unknown_link($1)', [id]);
+  await worker.report(failed(item, { code: 'unknown_kind', message: 'unknown_kind', permanent: true }));
+  expect(await links.row(id)).toMatchObject({ status: 'dead', classification: 'unknown', classified_by: 'model' });
+  await engine.sql.query(`update public.linkedin_links set classification = 'post', status = 'new' where id = $1`, [
+    id,
+  ]);
+  expect(await links.row(id)).toMatchObject({ status: 'new', classified_by: 'person' });
+  await worker.report(completed(await worker.takeOne(), { classification: 'job', by: 'rule' }));
+  expect(await links.row(id)).toMatchObject({ status: 'queued', classification: 'post', classified_by: 'person' });
+});
+
+test('the queues have the names that people know, with what waits in each', async ({ engine, links }) => {
+  await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  await links.add('https://a.test/jobs/2');
+  expect(await engine.rows('select queue, ready::int from public.link_queues')).toEqual([
+    { queue: 'ingest', ready: 0 },
+    { queue: 'classify', ready: 1 },
+    { queue: 'route', ready: 0 },
+    { queue: 'scrape.job', ready: 1 },
+    { queue: 'scrape.post', ready: 0 },
+    { queue: 'stage', ready: 0 },
+    { queue: 'extract', ready: 0 },
+  ]);
+});
