@@ -32,9 +32,11 @@ function counterFamilies({ counters, bounds }: MetricsAnswer): Family[] {
   const labelsOf = ({ pipeline, stage }: (typeof counters)[0]) => ({ pipeline, stage });
   const outcomes = (of: typeof counters) =>
     of.flatMap((counter) =>
-      Object.entries(counter.outcomes).map(
-        ([outcome, n]): Family['samples'][0] => ['_total', { ...labelsOf(counter), outcome }, n],
-      ),
+      Object.entries(counter.outcomes).map(([outcome, n]): Family['samples'][0] => [
+        '_total',
+        { ...labelsOf(counter), outcome },
+        n,
+      ]),
     );
   const counter = (name: string, help: string, samples: Family['samples']): Family => ({
     name,
