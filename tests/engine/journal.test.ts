@@ -159,6 +159,8 @@ test('what workers and users’ own writes do is not written down', async ({ eng
 
 test('a line stays as it was written, for its owner too, until it is old', async ({ engine }) => {
   await engine.pipeline(stages);
+  const operator = await signIn(engine, 'ann', {});
+  await operator.act('preview', { do: { verb: 'retry' }, filter: { pipeline: 'flow' } });
   await engine.sql.query(`select millrace.pause('flow')`);
   for (const statement of [
     `update millrace.journal set subject = 'somebody else'`,
@@ -174,6 +176,7 @@ test('a line stays as it was written, for its owner too, until it is old', async
   await engine.sql.query(`select millrace.unpause('flow')`);
   await engine.sql.query('select millrace.sweep()');
   expect(await journal(engine)).toMatchObject([{ verb: 'unpause' }]);
+  expect(await engine.rows('select from millrace.bulks')).toEqual([]);
 });
 
 describe('a request_id', () => {

@@ -93,7 +93,7 @@ after delete on millrace.journal
 referencing old table as gone
 for each statement execute function millrace.keep_journal();
 
--- Deletes some lines that are older than journal_days.
+-- Deletes some lines that are older than journal_days, and bulks that are as old and over.
 create or replace function millrace.prune_journal() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -111,6 +111,10 @@ begin
       order by o.at
       limit 1000);
   end if;
+  delete from millrace.bulks b
+  where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
+    and b.created_at < v_before
+    and b.state <> 'running';
 end
 $$;
 

@@ -6,17 +6,28 @@ import { measureMonth } from './month.ts';
 import { measurePruning } from './prune.ts';
 import { measureReads } from './reads.ts';
 
-/** `OPERATE_MILLIONS` of attempts (1), `OPERATE_RUNS_A_DAY` (100,000); pruning and the month are measured at one million alone. */
+/**
+ * `OPERATE_MILLIONS` of attempts (1) are read; a million runs are pruned; a month has `OPERATE_RUNS_A_DAY` (100,000).
+ * `OPERATE_PARTS=reads,prune,month` leaves parts out.
+ */
 export async function operate(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
-  const millions = Number(process.env.OPERATE_MILLIONS ?? 1);
-  const runsADay = Number(process.env.OPERATE_RUNS_A_DAY ?? 100_000);
-  const size = sizeOf(millions);
+  const parts = (process.env.OPERATE_PARTS ?? 'reads,prune,month').split(',');
+  const size = sizeOf(Number(process.env.OPERATE_MILLIONS ?? 1));
   const variant = `${size.attempts.toLocaleString('en-US')} attempts`;
-  const month = millions === 1 ? await database.copy('month') : null;
-  progress(`operate: writing ${variant}`);
-  await fill(database.owner, size);
-  const results = await measureReads(database.owner, variant, progress);
-  if (!month) return results;
-  results.push(...(await measurePruning(database, 1_000_000, progress)));
-  return [...results, ...(await measureMonth(month.superuser, runsADay, progress))];
+  const results: Result[] = [];
+  const add = (found: Result[]) => {
+    results.push(...found);
+    for (const { work, engine, value, unit } of found) progress(`${work}, ${engine}: ${value} ${unit}`);
+  };
+  // Copied before the other database is filled.
+  const month = parts.includes('month') ? await database.copy('month') : null;
+  if (parts.includes('reads') || parts.includes('prune')) {
+    progress(`operate: writing ${variant}`);
+    await fill(database.owner, size);
+  }
+  if (parts.includes('reads')) add(await measureReads(database.owner, variant));
+  if (parts.includes('prune')) add(await measurePruning(database, 1_000_000, progress));
+  const runsADay = Number(process.env.OPERATE_RUNS_A_DAY ?? 100_000);
+  if (month) add(await measureMonth(month.superuser, runsADay, progress));
+  return results;
 }

@@ -70,15 +70,10 @@ const former: [name: string, statement: string][] = [
 ];
 
 /** Medians in milliseconds; each former read is run once. */
-export async function measureReads(
-  owner: pg.Client,
-  variant: string,
-  progress: (message: string) => void,
-): Promise<Result[]> {
+export async function measureReads(owner: pg.Client, variant: string): Promise<Result[]> {
   const results: Result[] = [];
   const add = (engine: string, name: string, value: number) => {
     results.push({ work: `operate ${name}`, engine, variant, value: round(value), unit: 'ms' });
-    progress(`operate: ${name}, ${engine}: ${round(value)} ms`);
   };
   const there: typeof reads = [];
   for (const read of reads) {
