@@ -57,6 +57,7 @@ export async function measurePruning(
   state.over = true;
   await claiming;
   await client.end();
+  const slower = median(times.pruning) / median(times.pause);
   const result = (name: string, value: number, unit: string): Result => ({
     work: `operate ${name}`,
     engine: 'millrace',
@@ -68,7 +69,9 @@ export async function measurePruning(
     result('pruning', pruned / (spent / 1000), 'runs/s'),
     result('claim of 50 while pruning', median(times.pruning), 'ms'),
     result('claim of 50 in a pause', median(times.pause), 'ms'),
-    result('claims while pruning, of those in a pause', median(times.pruning) / median(times.pause), 'times'),
+    result('claims while pruning without a pause', slower, 'times'),
+    // pg_cron calls every five seconds, and a call takes half a second while workers are at work.
+    result('claims over a round as pg_cron calls it', 1 + 0.1 * (slower - 1), 'times'),
   ];
 }
 
