@@ -13115,6 +13115,64 @@ begin
 end
 $$;
 
+-- Notes as faults those of these runs that cannot go on, since their row has a later run or their
+-- parent has given them up, so that nothing is done over for their sake; returns them.
+create or replace function millrace.set_overtaken_apart(
+  p_bulk millrace.bulks,
+  p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_apart bigint[];
+begin
+  if p_bulk.verb in ('cancel', 'prioritise') then
+    return '{}';
+  end if;
+  with apart as (
+    insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+    select p_bulk.id, r.id, 'MR004', case
+      when f.id is null then format('its row %s has a later run', millrace.cut_text(r.entity_id))
+      else format('its parent, run %s, has given it up', f.run_id) end
+    from millrace.runs r
+    left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+    where r.id = any (p_run_ids)
+      and (f.id is not null or not millrace.is_latest_run(r.id))
+    on conflict on constraint bulk_faults_pkey do update set code = excluded.code
+    returning run_id
+  )
+  select coalesce(array_agg(a.run_id), '{}') into v_apart from apart a;
+  return v_apart;
+end
+$$;
+
+-- Does the verb of a bulk to held runs that match. Returns to which it was done, to which it cannot
+-- be, and which are for later.
+create or replace function millrace.do_to_slice(
+  p_bulk millrace.bulks,
+  p_run_ids bigint[],
+  out done bigint[],
+  out faulty bigint[],
+  out busy bigint[])
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_apart bigint[] := millrace.set_overtaken_apart(p_bulk, p_run_ids);
+  v_did record;
+begin
+  v_did := millrace.do_to_each(p_bulk, array(
+    select i.id
+    from unnest(p_run_ids) with ordinality i(id, place)
+    where i.id <> all (v_apart)
+    order by i.place));
+  done := v_did.done;
+  faulty := v_did.faulty || v_apart;
+  busy := v_did.busy;
+end
+$$;
+
 -- Says why whoever began a bulk may no longer act in it; null where they may.
 create or replace function millrace.bulk_fault(p_bulk millrace.bulks) returns text
 language plpgsql stable
@@ -13208,12 +13266,14 @@ begin
     returning b.* into v_bulk;
     return v_bulk;
   end if;
-  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id, 500, p_up => true);
+  -- A verb that goes run by run takes longer than the Data API gives 500 of them.
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id,
+    case when v_bulk.verb in ('retry', 'cancel') then 500 else 100 end, p_up => true);
   v_wanted := v_bulk.held[:200] || v_found.run_ids;
   v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
   v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
     null, cardinality(v_free) + 1, p_up => true)).run_ids;
-  v_did := millrace.do_to_each(v_bulk, v_still);
+  v_did := millrace.do_to_slice(v_bulk, v_still);
   v_held := v_bulk.held[201:] || v_did.busy || array(
     select r.id
     from millrace.runs r
@@ -19357,7 +19417,7 @@ begin
 end
 $$;
 
--- Deletes some lines that are older than journal_days.
+-- Deletes some lines that are older than journal_days, and bulks that are as old and over.
 create or replace function millrace.prune_journal() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -19375,6 +19435,10 @@ begin
       order by o.at
       limit 1000);
   end if;
+  delete from millrace.bulks b
+  where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
+    and b.created_at < v_before
+    and b.state <> 'running';
 end
 $$;
 
@@ -28532,7 +28596,9 @@ begin
       'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
       'millrace.hold_free_runs(int4, int8[])', 'millrace.do_to_held(millrace.bulks, int8[])',
-      'millrace.do_to_each(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
+      'millrace.do_to_each(millrace.bulks, int8[])',
+      'millrace.set_overtaken_apart(millrace.bulks, int8[])',
+      'millrace.do_to_slice(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
       'millrace.save_slice(millrace.bulks, int8, int8[], int4[])', 'millrace.work_slice(int8)',
       'millrace.work_bulks()', 'millrace.schedule_bulks()', 'millrace.sweep_operators()',
       'millrace.shown_bulk(millrace.bulks)', 'millrace.check_bulk(jsonb, jsonb)',
