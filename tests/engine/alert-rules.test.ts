@@ -126,6 +126,21 @@ describe('what rules look at', () => {
     expect(await open(engine), 'they are ten minutes old').toEqual([]);
   });
 
+  test('an error code that holds lines, controls or another direction of writing is told in one plain line', async ({
+    engine,
+  }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await onlyRule(engine, { name: 'dead', kind: 'dead', above: 0, span: '1 hour' });
+    await engine.queued('only');
+    const worker = await Worker.of(engine, 'only');
+    const code = `<b>a\u202e\u0007\n\u2066b${'c'.repeat(500)}`;
+    await worker.report(failed(await worker.takeOne(), { permanent: true, code, message: 'x' }));
+    await minutes(engine, 1);
+    const message = await engine.value<string>('select message from millrace.rule_alerts');
+    expect(message).toMatch(/^1 runs of flow failed in the last 1 hour, most often as <b>a bc+…, above 0$/);
+    expect(message.length).toBeLessThan(150);
+  });
+
   test('runs that failed in the last hour', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
     await onlyRule(engine, { name: 'dead', kind: 'dead', above: 2, span: '1 hour' });
