@@ -24,7 +24,7 @@ const layers: Layer[] = [
       zod: [runtime],
       '@supabase/postgrest-js': [`${runtime}/engine`],
       standardwebhooks: [`${runtime}/jobs/webhook.ts`, `${runtime}/alerts/deliver-message.ts`],
-      'ipaddr.js': [`${runtime}/alerts/public-address.ts`],
+      'ipaddr.js': [`${runtime}/public-hosts.ts`],
       openai: askingModels,
     },
   },

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_SITEMAPS, MAX_UNREAD, type Pass, readCursor } from '../../supabase/functions/_articles/feeds/pass.ts';
 import { type Poll, pollSource, type Source } from '../../supabase/functions/_articles/feeds/poll-source.ts';
 import type { Poller, PollLimits } from '../../supabase/functions/_articles/feeds/turn.ts';
-import { type Resolve, systemResolve } from '../../supabase/functions/_services/public-hosts.ts';
+import { type Resolve, systemResolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
 
 const urlset = (urls: string[]) => `<urlset>${urls.map((url) => `<url><loc>${url}</loc></url>`).join('')}</urlset>`;

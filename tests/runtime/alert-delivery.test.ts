@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { AlertMessage } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
 import { deliverMessage } from '../../supabase/functions/_millrace/alerts/deliver-message.ts';
-import { parseHosts, type Resolve } from '../../supabase/functions/_millrace/alerts/public-address.ts';
+import { parseHosts, type Resolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

@@ -7,7 +7,7 @@ import { startNews } from '../../local/demo/samples/news/server.ts';
 import { feedPaths, unlisted } from '../../local/demo/samples/news/site-feeds.ts';
 import type { Service } from '../../local/services/http/listen.ts';
 import { type Poll, pollSource } from '../../supabase/functions/_articles/feeds/poll-source.ts';
-import { systemResolve } from '../../supabase/functions/_services/public-hosts.ts';
+import { systemResolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 
 let news: Service;
 beforeAll(async () => {

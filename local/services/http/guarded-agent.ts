@@ -5,10 +5,10 @@ import {
   isPublicAddress,
   parseHosts,
   type Resolve,
-} from '../../../supabase/functions/_services/public-hosts.ts';
+} from '../../../supabase/functions/_millrace/public-hosts.ts';
 import { JobError } from './job-error.ts';
 
-export { isPublicAddress, type Resolve, systemResolve } from '../../../supabase/functions/_services/public-hosts.ts';
+export { isPublicAddress, type Resolve, systemResolve } from '../../../supabase/functions/_millrace/public-hosts.ts';
 
 /** The hosts that a service may visit wherever they are, and the name of the setting that lists them. */
 export interface AllowedHosts {

@@ -1,5 +1,5 @@
 import { messageOf, PermanentError, RetriableError } from '../_millrace/mod.ts';
-import { hostOf, privateAddressOf, type Resolve, systemResolve } from './public-hosts.ts';
+import { hostOf, privateAddressOf, type Resolve, systemResolve } from '../_millrace/public-hosts.ts';
 
 /** Who may be asked, and how. */
 export interface PublicFetchOptions {

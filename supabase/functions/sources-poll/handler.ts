@@ -5,9 +5,9 @@ import { pollSource } from '../_articles/feeds/poll-source.ts';
 import { postponeSource, unknownUrls } from '../_articles/feeds/queue-rows.ts';
 import { StageError } from '../_millrace/errors.ts';
 import { defineStage, type HandlerContext, readSettings } from '../_millrace/mod.ts';
+import { systemResolve } from '../_millrace/public-hosts.ts';
 import { sources } from '../_pipelines/sources.ts';
 import { pollResult } from '../_pipelines/sources-results.ts';
-import { systemResolve } from '../_services/public-hosts.ts';
 
 /** What one poll may do within a worker's limits; what is more waits for the next. */
 const limits = { entries: 10_000, bytes: 900_000, documents: 20, ms: 20_000 };

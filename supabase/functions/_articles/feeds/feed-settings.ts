@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { wholeNumber } from '../../_millrace/mod.ts';
-import { parseHosts } from '../../_services/public-hosts.ts';
+import { parseHosts } from '../../_millrace/public-hosts.ts';
 
 const most = 1000;
 

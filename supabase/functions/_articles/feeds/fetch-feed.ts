@@ -1,6 +1,6 @@
 import { errorFromStatus, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import type { Resolve } from '../../_millrace/public-hosts.ts';
 import { publicFetch } from '../../_services/public-fetch.ts';
-import type { Resolve } from '../../_services/public-hosts.ts';
 import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
 
 const longestMark = 500;

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { classifyNetworkError, excerpt, retryAfterMs } from '../errors.ts';
+import { hostOf, privateAddressOf, type Resolve, systemResolve } from '../public-hosts.ts';
 import type { AlertMessage, Delivery } from './alert-message.ts';
-import { isAllowed, privateAddressOf, type Resolve, systemResolve } from './public-address.ts';
 import { emailBody, slackBody, webhookBody } from './render-message.ts';
 
 /** How receivers are reached. */
@@ -133,14 +133,15 @@ function urlOf(address: string, channel: string): URL {
 }
 
 async function refusePrivate(url: URL, { allowed, resolve = systemResolve }: Reach): Promise<void> {
-  if (isAllowed(url, allowed)) return;
+  const { host, allowed: isAllowed } = hostOf(url, allowed);
+  if (isAllowed) return;
   if (url.protocol !== 'https:') {
     throw new NotSent(
       'The address begins with http://: enter one with https://, or list its host in ALERT_ALLOW_HOSTS.',
       true,
     );
   }
-  if ((await privateAddressOf(url, resolve)) === null) return;
+  if ((await privateAddressOf(host, resolve)) === null) return;
   throw new NotSent(
     'The address is not on the public internet: correct it, or list its host in ALERT_ALLOW_HOSTS to allow it.',
     true,

@@ -4,11 +4,11 @@ import { type Platform, readPlatform, refuseWakeUp } from '../engine/platform.ts
 import { messageOf } from '../errors.ts';
 import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
+import { parseHosts } from '../public-hosts.ts';
 import { type Env, processEnv, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
 import { serve, waitUntil } from '../worker/edge-runtime.ts';
 import { deliverMessage, type Reach } from './deliver-message.ts';
-import { parseHosts } from './public-address.ts';
 
 /** At most one a channel. */
 const MESSAGES_A_ROUND = 20;
