@@ -22,7 +22,8 @@ begin
     v_text := 'https://' || v_text;
   end if;
   v_parts := regexp_match(v_text,
-    '^[hH][tT][tT][pP][sS]?://(?:[^/?#@]*@)?([^/?#:@\s]+)(:\d+)?([^?#\s]*)(\?[^#\s]*)?(?:#\S*)?$');
+    '^[hH][tT][tT][pP][sS]?://(?:[^/?#]*@)?([^/?#:@\s]+)(:\d+)?((?:/[^?#\s]*)?)(\?[^#\s]*)?'
+      || '(?:#\S*)?$');
   if v_parts is null then
     return v_text;
   end if;
@@ -48,10 +49,12 @@ as $$
   select case
     when h.name ~ '(^|\.)linkedin\.com$' then 'www.linkedin.com'
     when h.name ~ '(^|\.)indeed\.com$' then 'www.indeed.com'
-    when h.name in ('job-boards.greenhouse.io', 'boards.greenhouse.io') then 'boards.greenhouse.io'
-    else regexp_replace(h.name, '^(www|m|mobile)\.(?=[^.]+\.)', '')
+    when h.name = 'job-boards.greenhouse.io' then 'boards.greenhouse.io'
+    else h.name
   end
-  from (select rtrim(lower(p_host), '.') as name) h
+  from (
+    select regexp_replace(
+      rtrim(lower(p_host), '.'), '^((www|m|mobile)\.)+(?=[^.]+\.)', '') as name) h
 $$;
 
 -- Keeps the parameters that say what a page shows, in the order of their names.

@@ -10,7 +10,7 @@ export const linkSources = definePipeline({
       ...ownWork,
       function: 'link-sources-poll',
       leaseSeconds: 90,
-      timeoutSeconds: 60,
+      timeoutSeconds: 45,
       apply: 'public.apply_link_polls',
       // Both services count requests by the minute.
       limits: { maxInFlight: 2 },
