@@ -3117,13 +3117,13 @@ function public.articles_apply_thumbnail(p_items jsonb) returns void language sq
 function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 8155ab090a98479174269aa5c33ff775
   grant execute to authenticated
   grant execute to service_role
-function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 6735ce8fcb8c2f7c48c7b01aae65885c
+function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 908460221d8ba9d634242f03b8930411
   grant execute to authenticated
   grant execute to service_role
 function public.canonical_query(p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body dad6217f2a8ade058eee628a6c12bcd4
   grant execute to authenticated
   grant execute to service_role
-function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 4a1d87654ea2353635b6329ad14b8418
+function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body aceb0da3fb483f8c600e161574bdb85e
   grant execute to authenticated
   grant execute to service_role
 function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
