@@ -292,10 +292,12 @@ grant select, insert, update, delete on public.link_sources, public.linkedin_lin
   public.linkedin_jobs_raw, public.linkedin_posts_raw, public.linkedin_jobs_stage,
   public.linkedin_posts_stage, public.companies, public.jobs
   to service_role;
+revoke all on sequence public.linkedin_links_id_seq, public.companies_id_seq, public.jobs_id_seq
+  from anon, authenticated, service_role;
 revoke all on function public.canonical_url(text), public.canonical_host(text),
   public.canonical_query(text), public.board_url(text, text, text), public.company_key(text),
   public.note_classifier()
-  from public, anon, authenticated;
+  from public, anon, authenticated, service_role;
 grant execute on function public.canonical_url(text), public.canonical_host(text),
   public.canonical_query(text), public.board_url(text, text, text), public.company_key(text)
   to authenticated, service_role;

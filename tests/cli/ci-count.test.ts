@@ -15,7 +15,7 @@ afterEach(() => {
 
 const file = (status: string, ...tests: string[]) => ({
   status,
-  assertionResults: tests.map((test) => ({ status: test })),
+  assertionResults: tests.map((test) => ({ status: test, fullName: ' a rule', failureMessages: [] as string[] })),
 });
 
 /** The closing line and exit code of continuous integration after these outcomes. */
@@ -42,4 +42,13 @@ it('counts as a failure what keeps tests from running', async () => {
   expect(await count([file('failed'), file('passed', 'passed')], 0, 1)).toEqual(['2 passed, 1 failed\n', 1]);
   expect(await count([file('passed', 'passed')], 0, 1)).toEqual(['2 passed, 1 failed\n', 1]);
   expect(await count(null, 0, 1)).toEqual(['1 passed, 1 failed\n', 1]);
+});
+
+it('names what passed at its second try', async () => {
+  const report = file('passed', 'passed', 'passed');
+  report.assertionResults[0]?.failureMessages.push('AssertionError: it was late\n    at some place');
+  expect(await count([report], 0, 0)).toEqual([
+    'passed at its second try: a rule: AssertionError: it was late\n3 passed, 0 failed\n',
+    0,
+  ]);
 });
