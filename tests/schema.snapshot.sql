@@ -1480,9 +1480,6 @@ table public.companies row level security
   CREATE UNIQUE INDEX companies_pkey ON public.companies USING btree (id)
   grant delete, insert, select, update to service_role
 sequence public.companies_id_seq
-  grant update to anon
-  grant update to authenticated
-  grant update to service_role
 table public.document with (fillfactor=50) row level security
   column chunking_completed_at timestamp with time zone
   column chunking_error text
@@ -1657,9 +1654,6 @@ table public.jobs row level security
   CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
   grant delete, insert, select, update to service_role
 sequence public.jobs_id_seq
-  grant update to anon
-  grant update to authenticated
-  grant update to service_role
 table public.kg_edge row level security
   column chunk_id uuid not null
   column fact text not null
@@ -1913,9 +1907,6 @@ table public.linkedin_links row level security
   CREATE TRIGGER millrace_links_updated AFTER UPDATE ON public.linkedin_links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.links__intake()
   grant delete, insert, select, update to service_role
 sequence public.linkedin_links_id_seq
-  grant update to anon
-  grant update to authenticated
-  grant update to service_role
 table public.linkedin_posts_raw row level security
   column fetched_at timestamp with time zone not null
   column fingerprint_hash text
