@@ -25,14 +25,16 @@ class Refusal extends Error {
 }
 
 /** Calls the project; resolves to the answer's JSON. Throws a Refusal. */
-async function call(path, { method = 'GET', body, headers = {} } = {}, session = state.session) {
+async function call(path, options = {}, session = state.session, isAgain = false) {
+  const { method = 'GET', body, headers = {} } = options;
+  const { token } = session;
   let response;
   try {
     response = await fetch(session.url + path, {
       method,
       headers: {
         apikey: session.key,
-        ...(session.token && { authorization: `Bearer ${session.token}` }),
+        ...(token && { authorization: `Bearer ${token}` }),
         ...(body && { 'content-type': 'application/json' }),
         ...headers,
       },
@@ -42,26 +44,34 @@ async function call(path, { method = 'GET', body, headers = {} } = {}, session =
     throw new Refusal(0, { message: 'The project does not answer.', hint: 'Look at its address and your connection.' });
   }
   const answer = await response.json().catch(() => ({}));
-  if (response.status === 401 && session.refresh && (await refresh(session)))
-    return call(path, { method, body, headers });
+  if (response.status === 401 && !isAgain && (session.token !== token || (await refresh(session))))
+    return call(path, options, session, true);
   if (!response.ok) throw new Refusal(response.status, answer);
   return answer;
 }
 
 const rows = (table, query) => call(`/rest/v1/${table}?${new URLSearchParams(query)}`);
 
-/** Gets a new token for a session that was opened with a password; false when there is none. */
+let refreshing = null;
+
+/** Gets a new token for a session that was opened with a password; false when there is none. Calls at once share one. */
 async function refresh(session) {
-  const { refresh: token } = session;
-  session.refresh = null;
+  refreshing ??= renew(session).finally(() => {
+    refreshing = null;
+  });
+  return refreshing;
+}
+
+async function renew(session) {
+  if (!session.refresh) return false;
   const bare = { url: session.url, key: session.key };
-  const body = { refresh_token: token };
-  const answer = await call('/auth/v1/token?grant_type=refresh_token', { method: 'POST', body }, bare).catch(
+  const body = { refresh_token: session.refresh };
+  const answer = await call('/auth/v1/token?grant_type=refresh_token', { method: 'POST', body }, bare, true).catch(
     () => null,
   );
-  if (!answer) return false;
-  keepSession({ ...session, token: answer.access_token, refresh: answer.refresh_token });
-  return true;
+  Object.assign(session, { token: answer?.access_token ?? session.token, refresh: answer?.refresh_token ?? null });
+  if (state.session === session) keepSession(session);
+  return answer !== null;
 }
 
 /** Writes to an article as it was seen; resolves to the new row, or to undefined when it is not as it was seen. */
