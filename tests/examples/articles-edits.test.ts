@@ -235,6 +235,18 @@ describe('track_publication_edit, as documented', () => {
     await engine.sql.query('reset search_path');
   });
 
+  test('names nobody for what else its transaction writes', async ({ articles, engine }) => {
+    const { id, publication } = await articles.published();
+    await engine.sql.query('begin');
+    await engine.value(`select public.track_publication_edit($1, $2, '{}', '{"title": "New"}', 'user:rick')`, [
+      publication,
+      id,
+    ]);
+    const other = await articles.reviewed(310);
+    await engine.sql.query('commit');
+    expect((await articles.history(other)).map((step) => step.changed_by)).toEqual(['user:postgres', 'user:postgres']);
+  });
+
   test('returns null and moves nothing when nothing differs', async ({ articles, engine }) => {
     const { id, publication } = await articles.published();
     const steps = (await articles.history(id)).length;
