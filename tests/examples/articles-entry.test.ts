@@ -123,6 +123,26 @@ test('of two sessions that insert one URL, the second waits and becomes the dupl
   expect(await second).toMatchObject({ status_code: 520, duplicate_of: first.id });
 });
 
+test('an article that waits for its text holds no URL meanwhile', async ({ articles, engine }) => {
+  const [first, other] = [await engine.database.connect(), await engine.database.connect()];
+  await first.query('begin');
+  await articles.insert({ title: 'Looms', content, entry_type: 'manual' }, first);
+  const waiting = articles.insert({ url, content, entry_type: 'manual' }, other);
+  await untilBlocked(engine, other);
+  await engine.sql.query(`set lock_timeout = '2s'`);
+  expect(await articles.insert({ url })).toMatchObject({ duplicate_of: null });
+  await first.query('commit');
+  expect(await waiting).toMatchObject({ status_code: 520 });
+});
+
+test('articles go on entering once the column of before is dropped', async ({ articles, engine }) => {
+  await engine.sql.query(
+    `alter table public.ingestion_queue drop column status cascade; select millrace.attach('articles')`,
+  );
+  expect(await articles.insert({ url, entry_type: 'manual' })).toMatchObject({ status_code: 110 });
+  expect(await articles.insert({ url: `${url}/2` })).toMatchObject({ status_code: 100 });
+});
+
 describe('articles that turn out alike when they are fetched', () => {
   const fetched = (id: string, page: string, text: string): [string, string[]] => [
     'update public.ingestion_queue set canonical_url = $2, content = $3 where id = $1',
