@@ -306,8 +306,16 @@ async function fetchArticle(id) {
   return { ...article, history };
 }
 
-/** Whether an article at 320 is one that is published already. */
-const isUpdate = ({ history }) => [400, 410].includes(history.find((step) => step.to_status === 320)?.from_status);
+/** Whether an article at 320 is one that is published already: it was so after it was last in review. */
+const isUpdate = ({ history }) =>
+  history.find((step) => [300, 310, 400, 410].includes(step.to_status))?.to_status >= 400;
+
+/** The code at which an article that has failed goes on: that of the stage, of a review its beginning. */
+function codeToRetry(article) {
+  const from = article.history.find((step) => step.to_status === 500)?.from_status;
+  if (!from) return null;
+  return from === 310 || (from === 320 && !isUpdate(article)) ? 300 : Math.floor(from / 10) * 10;
+}
 
 /**
  * What a curator may do at this code: [label, code to write, whether the edited text goes along, what is said then]. Null
@@ -315,7 +323,7 @@ const isUpdate = ({ history }) => [400, 410].includes(history.find((step) => ste
  */
 function movesAt(article) {
   const code = article.status_code;
-  const failedAt = article.history.find((step) => step.to_status === 500)?.from_status;
+  const retried = codeToRetry(article);
   if (code === 320 && isUpdate(article)) {
     return [
       ['Save and publish again', 410, true, 'Saved. The site shows it in a moment.'],
@@ -341,7 +349,7 @@ function movesAt(article) {
       ['Reject', 540, false, 'Rejected.'],
     ],
     400: [['Edit', 320, false, 'You can edit the text now. The site shows the old one until you publish again.']],
-    500: failedAt ? [['Try again', Math.floor(failedAt / 10) * 10, false, 'It is tried again.']] : [],
+    500: retried ? [['Try again', retried, false, 'It is tried again.']] : [],
     510: [['Fetch it again', 110, false, 'It is fetched again.']],
     520: [['It is no duplicate', article.content ? 120 : 110, false, 'It goes on as an article of its own.']],
     530: [

@@ -143,6 +143,28 @@ test('a token that has run out is renewed once, for all that is asked at that mo
   await expect.poll(() => focused(page)).toBe('h2 Looms by night');
 });
 
+test('a review and an edit that were cancelled are tried again where they can go on', async () => {
+  const id = await review.article('Looms that were left');
+  const stop = () =>
+    review.rows(`select millrace.cancel(id) from millrace.runs where entity_id = $1 and status = 'running'`, [id]);
+  const { page } = await review.curator('rick');
+  await open(page, 'Looms that were left');
+  await press(page, 'Open');
+  await told(page, 'Opened.');
+  await stop();
+  await press(page, 'Try again');
+  await expect.poll(() => code(page)).toBe('300 pending review');
+  for (const name of ['Open', 'Approve']) await press(page, name);
+  await told(page, 'Approved.');
+  await review.publish(id);
+  await press(page, 'Edit');
+  await told(page, 'You can edit the text now.');
+  await stop();
+  await press(page, 'Try again');
+  await press(page, 'Save and publish again');
+  await expect.poll(() => code(page)).toBe('410 updated');
+});
+
 test('a curator rejects, looks again, puts back; each is a code that the article had', async () => {
   const id = await review.article('A recipe for soup');
   const { page } = await review.curator('rick');
