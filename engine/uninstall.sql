@@ -503,7 +503,7 @@ declare
       'millrace.rename_values(millrace.pipelines, text[], text[])',
       'millrace.show_changed(int4, jsonb)',
       'millrace.refuse_start(int4, text, text, text[], text, text)',
-      'millrace.names_stage(int4, int4)',
+      'millrace.names_stage(int4, int4)', 'millrace.note_beginning(int4, int4, text, text[])',
       'millrace.start_at_value(int4, int4, text, text, text[])',
       'millrace.done_until(int4, int4, text)',
       'millrace.begin_at_value(int4, int4, text, text, text, text[])',

@@ -25,14 +25,16 @@ class Refusal extends Error {
 }
 
 /** Calls the project; resolves to the answer's JSON. Throws a Refusal. */
-async function call(path, { method = 'GET', body, headers = {} } = {}, session = state.session) {
+async function call(path, options = {}, session = state.session, isAgain = false) {
+  const { method = 'GET', body, headers = {} } = options;
+  const { token } = session;
   let response;
   try {
     response = await fetch(session.url + path, {
       method,
       headers: {
         apikey: session.key,
-        ...(session.token && { authorization: `Bearer ${session.token}` }),
+        ...(token && { authorization: `Bearer ${token}` }),
         ...(body && { 'content-type': 'application/json' }),
         ...headers,
       },
@@ -42,26 +44,34 @@ async function call(path, { method = 'GET', body, headers = {} } = {}, session =
     throw new Refusal(0, { message: 'The project does not answer.', hint: 'Look at its address and your connection.' });
   }
   const answer = await response.json().catch(() => ({}));
-  if (response.status === 401 && session.refresh && (await refresh(session)))
-    return call(path, { method, body, headers });
+  if (response.status === 401 && !isAgain && (session.token !== token || (await refresh(session))))
+    return call(path, options, session, true);
   if (!response.ok) throw new Refusal(response.status, answer);
   return answer;
 }
 
 const rows = (table, query) => call(`/rest/v1/${table}?${new URLSearchParams(query)}`);
 
-/** Gets a new token for a session that was opened with a password; false when there is none. */
+let refreshing = null;
+
+/** Gets a new token for a session that was opened with a password; false when there is none. Calls at once share one. */
 async function refresh(session) {
-  const { refresh: token } = session;
-  session.refresh = null;
+  refreshing ??= renew(session).finally(() => {
+    refreshing = null;
+  });
+  return refreshing;
+}
+
+async function renew(session) {
+  if (!session.refresh) return false;
   const bare = { url: session.url, key: session.key };
-  const body = { refresh_token: token };
-  const answer = await call('/auth/v1/token?grant_type=refresh_token', { method: 'POST', body }, bare).catch(
+  const body = { refresh_token: session.refresh };
+  const answer = await call('/auth/v1/token?grant_type=refresh_token', { method: 'POST', body }, bare, true).catch(
     () => null,
   );
-  if (!answer) return false;
-  keepSession({ ...session, token: answer.access_token, refresh: answer.refresh_token });
-  return true;
+  Object.assign(session, { token: answer?.access_token ?? session.token, refresh: answer?.refresh_token ?? null });
+  if (state.session === session) keepSession(session);
+  return answer !== null;
 }
 
 /** Writes to an article as it was seen; resolves to the new row, or to undefined when it is not as it was seen. */
@@ -296,8 +306,16 @@ async function fetchArticle(id) {
   return { ...article, history };
 }
 
-/** Whether an article at 320 is one that is published already. */
-const isUpdate = ({ history }) => [400, 410].includes(history.find((step) => step.to_status === 320)?.from_status);
+/** Whether an article at 320 is one that is published already: it was so after it was last in review. */
+const isUpdate = ({ history }) =>
+  history.find((step) => [300, 310, 400, 410].includes(step.to_status))?.to_status >= 400;
+
+/** The code at which an article that has failed goes on: that of the stage, of a review its beginning. */
+function codeToRetry(article) {
+  const from = article.history.find((step) => step.to_status === 500)?.from_status;
+  if (!from) return null;
+  return from === 310 || (from === 320 && !isUpdate(article)) ? 300 : Math.floor(from / 10) * 10;
+}
 
 /**
  * What a curator may do at this code: [label, code to write, whether the edited text goes along, what is said then]. Null
@@ -305,7 +323,7 @@ const isUpdate = ({ history }) => [400, 410].includes(history.find((step) => ste
  */
 function movesAt(article) {
   const code = article.status_code;
-  const failedAt = article.history.find((step) => step.to_status === 500)?.from_status;
+  const retried = codeToRetry(article);
   if (code === 320 && isUpdate(article)) {
     return [
       ['Save and publish again', 410, true, 'Saved. The site shows it in a moment.'],
@@ -331,7 +349,7 @@ function movesAt(article) {
       ['Reject', 540, false, 'Rejected.'],
     ],
     400: [['Edit', 320, false, 'You can edit the text now. The site shows the old one until you publish again.']],
-    500: failedAt ? [['Try again', Math.floor(failedAt / 10) * 10, false, 'It is tried again.']] : [],
+    500: retried ? [['Try again', retried, false, 'It is tried again.']] : [],
     510: [['Fetch it again', 110, false, 'It is fetched again.']],
     520: [['It is no duplicate', article.content ? 120 : 110, false, 'It goes on as an article of its own.']],
     530: [

@@ -10184,8 +10184,9 @@ $$;
 -- Adopting rows: the old column follows until it is dropped
 --
 -- Whoever still reads the old status reads there what the new one comes to, and whoever still
--- writes it writes the new one. The trigger depends on both columns, so that dropping the old one,
--- with cascade, drops the trigger too.
+-- writes it writes the new one. Where no row was adopted, nobody knows an old value for the new
+-- one, and the old column stays as it is. The trigger depends on both columns, so that dropping the
+-- old one, with cascade, drops the trigger too.
 
 -- Says whether an old value means a value of the pipeline, by the rows that were adopted so.
 create or replace function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
@@ -10282,7 +10283,7 @@ begin
     new.%2$I := millrace.value_meant(%4$s, new.%3$I::text, %5$s::text);
   elsif new.%2$I is not null and (tg_op = 'INSERT' or new.%2$I is distinct from old.%2$I)
       and not millrace.old_means(%4$s, new.%3$I::text, new.%2$I::text) then
-    new.%3$I := millrace.old_value_of(%4$s, new.%2$I::text);
+    new.%3$I := coalesce(millrace.old_value_of(%4$s, new.%2$I::text), new.%3$I::text);
   end if;
   return new;
 end $$;
@@ -10333,13 +10334,18 @@ begin
       and a.otherwise is distinct from p_else;
     return;
   end if;
-  delete from millrace.adopted_values v where v.pipeline_id = p_pipeline.id;
+  -- By another function, what old values have meant is still what the old column follows.
+  delete from millrace.adopted_values v
+  where v.pipeline_id = p_pipeline.id
+    and v_adoption.old_column <> p_old_column;
   delete from millrace.adoptions a where a.pipeline_id = p_pipeline.id;
   insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
   select p_pipeline.id, coalesce(c.old_value, ''), coalesce(c.lands, ''), sum(c.rows)
   from millrace.count_unadopted(p_pipeline, p_old_column,
     millrace.value_call(p_pipeline, p_old_column, p_function, 'e'), p_else) c
-  group by 2, 3;
+  group by 2, 3
+  on conflict on constraint adopted_values_pkey do update
+  set rows = adopted_values.rows + excluded.rows;
   select count(*) as old_values, sum(v.rows) as rows, min(v.old_value) as old_value into v_faulty
   from millrace.adopted_values v
   where v.pipeline_id = p_pipeline.id
@@ -26426,8 +26432,28 @@ as $$
         = coalesce(s.shows ->> 'queued', s.shows ->> 'asked'))
 $$;
 
--- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
--- at which it was is kept where the question that follows may be taken back.
+-- Keeps the value at which entities were when a question was begun that may be taken back.
+create or replace function millrace.note_beginning(
+  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
+    update millrace.runs r
+    set began_from = p_was
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and (r.status = 'running') is true;
+  end if;
+end
+$$;
+
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so.
 create or replace function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_was text, p_value text, p_ids text[]
 ) returns void
@@ -26445,16 +26471,7 @@ begin
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
   end;
-  if (
-      select s.shows -> 'discard' = 'true'
-      from millrace.stages s
-      where s.id = p_stage_id) then
-    update millrace.runs r
-    set began_from = p_was
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and (r.status = 'running') is true;
-  end if;
+  perform millrace.note_beginning(p_pipeline_id, p_stage_id, p_was, p_ids);
 end
 $$;
 
@@ -26509,6 +26526,7 @@ begin
     perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
   end;
   if p_means = 'start' then
+    perform millrace.note_beginning(p_pipeline_id, p_stage_id, p_was, p_ids);
     return;
   end if;
   select min(s.name) as stage, min(s.shows ->> 'queued') as ready,
@@ -29575,7 +29593,7 @@ begin
       'millrace.rename_values(millrace.pipelines, text[], text[])',
       'millrace.show_changed(int4, jsonb)',
       'millrace.refuse_start(int4, text, text, text[], text, text)',
-      'millrace.names_stage(int4, int4)',
+      'millrace.names_stage(int4, int4)', 'millrace.note_beginning(int4, int4, text, text[])',
       'millrace.start_at_value(int4, int4, text, text, text[])',
       'millrace.done_until(int4, int4, text)',
       'millrace.begin_at_value(int4, int4, text, text, text, text[])',

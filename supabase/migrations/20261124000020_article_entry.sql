@@ -76,20 +76,21 @@ begin
   end if;
   new.status_changes := null;
   new.duplicate_of := null;
-  -- Whoever still writes the old column means the code that it stands for.
-  if new.status_code is null and new.status is null then
+  -- Whoever still writes the old column, while it is there, means the code that it stands for.
+  if new.status_code is null and to_jsonb(new) ->> 'status' is null then
     new.status_code :=
       case new.entry_type when 'discovered' then 100 else public.article_entry_code(new) end;
+  end if;
+  -- The text first, as claim_articles() has it: so the two never wait for each other in a circle.
+  new.text_fingerprint := public.text_fingerprint(new.content);
+  if new.text_fingerprint is not null then
+    v_copied := public.claim_fingerprint(new.text_fingerprint, new.id);
+    new.text_fingerprint := case when v_copied is null then new.text_fingerprint end;
   end if;
   new.url_fingerprint := public.url_fingerprint(new.url);
   if new.url_fingerprint is not null then
     new.duplicate_of := public.claim_fingerprint(new.url_fingerprint, new.id);
     new.url_fingerprint := case when new.duplicate_of is null then new.url_fingerprint end;
-  end if;
-  new.text_fingerprint := public.text_fingerprint(new.content);
-  if new.text_fingerprint is not null then
-    v_copied := public.claim_fingerprint(new.text_fingerprint, new.id);
-    new.text_fingerprint := case when v_copied is null then new.text_fingerprint end;
   end if;
   new.duplicate_of :=
     case when not new.no_duplicate then coalesce(new.duplicate_of, v_copied) end;

@@ -171,6 +171,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_actor text := coalesce(current_setting('millrace.actor', true), '');
   v_article public.ingestion_queue;
   v_edited public.ingestion_queue;
   v_new jsonb := (
@@ -212,6 +213,7 @@ begin
     thumbnail_url = v_edited.thumbnail_url
   where q.id = p_queue_id;
   update public.ingestion_queue q set status_code = 410 where q.id = p_queue_id;
+  perform set_config('millrace.actor', v_actor, true);
   return (
     select h.id
     from public.status_history h

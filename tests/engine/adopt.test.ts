@@ -270,6 +270,33 @@ test('a row that old code inserts, or adopts itself while the adoption goes on, 
   expect(await note(engine, later)).toEqual({ code: 200, status: 'pending' });
 });
 
+test('the old column keeps its value while no row has told what old values mean', async ({ engine }) => {
+  await makeOldNotes(engine);
+  await engine.sql.query(
+    `alter table public.note alter column status set default 'pending', alter column status set not null`,
+  );
+  expect(await adoptAll(engine)).toEqual([]);
+  const [fresh] = await engine.rows<{ id: string }>(
+    `insert into public.note (label, status_code) values ('manual', 110) returning id`,
+  );
+  expect(await note(engine, fresh?.id)).toEqual({ code: 210, status: 'pending' });
+});
+
+test('the old column goes on following after an adoption by another function', async ({ engine }) => {
+  await makeOldNotes(engine);
+  const [first] = await insertOld(engine, 'pending', 'enriched');
+  await adoptAll(engine);
+  await engine.sql.query(
+    `create function public.new_code_of(text) returns smallint language sql as 'select 200::smallint'`,
+  );
+  const again = `select * from millrace.adopt('notes', 'status', 'public.new_code_of', false)`;
+  expect(await engine.rows(again)).toEqual([]);
+  await engine.sql.query(`select millrace.begin('notes', '200', 1)`);
+  await finish(engine, 'summarize', 1, 'notes');
+  await finish(engine, 'tag', 1, 'notes');
+  expect(await note(engine, first)).toEqual({ code: 300, status: 'enriched' });
+});
+
 test('once the old column is dropped the new one goes on alone, with runs under way', async ({ engine }) => {
   await makeOldNotes(engine);
   const [id] = await insertOld(engine, 'pending');

@@ -156,6 +156,18 @@ describe('the code after 320 says what differs since then', () => {
     expect((await articles.history(id)).at(-1)).toMatchObject({ from_status: 320, to_status: 400, changes: null });
   });
 
+  test('also long after its runs have been pruned', async ({ articles, engine }) => {
+    const { id } = await articles.published();
+    await engine.advance('400 days');
+    await engine.sql.query('select millrace.prune()');
+    expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
+    await articles.move(id, 320);
+    await engine.sql.query(`update public.ingestion_queue set title = 'Newer' where id = $1`, [id]);
+    await articles.move(id, 400);
+    expect(await articles.row(id)).toMatchObject({ title: complete.title, status_code: 400 });
+    expect(await engine.rows('select * from millrace.check_invariants()')).toEqual([]);
+  });
+
   test('and one that is discarded after an earlier edit is 410 again, with that edit on the site', async ({
     articles,
     engine,
@@ -233,6 +245,18 @@ describe('track_publication_edit, as documented', () => {
       ),
     ).toEqual([{ changed_by: 'user:ann', field_changes: { tags: { old: complete.tags, new: ['yarn'] } } }]);
     await engine.sql.query('reset search_path');
+  });
+
+  test('names nobody for what else its transaction writes', async ({ articles, engine }) => {
+    const { id, publication } = await articles.published();
+    await engine.sql.query('begin');
+    await engine.value(`select public.track_publication_edit($1, $2, '{}', '{"title": "New"}', 'user:rick')`, [
+      publication,
+      id,
+    ]);
+    const other = await articles.reviewed(310);
+    await engine.sql.query('commit');
+    expect((await articles.history(other)).map((step) => step.changed_by)).toEqual(['user:postgres', 'user:postgres']);
   });
 
   test('returns null and moves nothing when nothing differs', async ({ articles, engine }) => {

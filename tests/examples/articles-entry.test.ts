@@ -1,9 +1,10 @@
 // How articles enter: the code at which each begins, how it entered first, and copies that are known again.
 import { describe, expect } from 'vitest';
-import { complete, test } from '../support/articles.ts';
+import { complete, curatorClaims, test } from '../support/articles.ts';
 import { articlesInOrder } from '../support/define-articles.ts';
 import type { Row } from '../support/engine.ts';
 import { untilBlocked } from '../support/sessions.ts';
+import { failed, Worker } from '../support/worker.ts';
 
 const url = 'https://looms.test/news/1';
 const content = 'A loom is a device that weaves cloth from yarn, and this is a long text about it.';
@@ -110,6 +111,17 @@ test('a known URL is free again once its article is deleted', async ({ articles,
   expect(await articles.insert({ url })).toMatchObject({ duplicate_of: null });
 });
 
+test('an article whose page has no text is entered anew by hand, with its text', async ({ articles, engine }) => {
+  const { id } = await articles.insert({ url });
+  const worker = await Worker.of(engine, 'fetch', 'articles');
+  await worker.report(failed(await worker.takeOne(), { code: 'no_content', message: 'no text', permanent: true }));
+  expect(await articles.row(id)).toMatchObject({ status_code: 500 });
+  const curator = await engine.database.connect('authenticated', curatorClaims('rick'));
+  expect((await curator.query('delete from public.ingestion_queue where id = $1', [id])).rowCount).toBe(1);
+  const byHand = { url, title: 'Looms', content, entry_type: 'manual' };
+  expect(await articles.insert(byHand, curator)).toMatchObject({ status_code: 200, duplicate_of: null });
+});
+
 test('of two sessions that insert one URL, the second waits and becomes the duplicate', async ({
   articles,
   engine,
@@ -121,6 +133,26 @@ test('of two sessions that insert one URL, the second waits and becomes the dupl
   await untilBlocked(engine, other);
   await engine.sql.query('commit');
   expect(await second).toMatchObject({ status_code: 520, duplicate_of: first.id });
+});
+
+test('an article that waits for its text holds no URL meanwhile', async ({ articles, engine }) => {
+  const [first, other] = [await engine.database.connect(), await engine.database.connect()];
+  await first.query('begin');
+  await articles.insert({ title: 'Looms', content, entry_type: 'manual' }, first);
+  const waiting = articles.insert({ url, content, entry_type: 'manual' }, other);
+  await untilBlocked(engine, other);
+  await engine.sql.query(`set lock_timeout = '2s'`);
+  expect(await articles.insert({ url })).toMatchObject({ duplicate_of: null });
+  await first.query('commit');
+  expect(await waiting).toMatchObject({ status_code: 520 });
+});
+
+test('articles go on entering once the column of before is dropped', async ({ articles, engine }) => {
+  await engine.sql.query(
+    `alter table public.ingestion_queue drop column status cascade; select millrace.attach('articles')`,
+  );
+  expect(await articles.insert({ url, entry_type: 'manual' })).toMatchObject({ status_code: 110 });
+  expect(await articles.insert({ url: `${url}/2` })).toMatchObject({ status_code: 100 });
 });
 
 describe('articles that turn out alike when they are fetched', () => {

@@ -130,10 +130,7 @@ describe('fetch', () => {
       { SCRAPER_URL: server.url, ...allow(server.url) },
     );
     expect(outcome).toMatchObject({ error: { code: 'no_content', permanent: true } });
-    expect(outcome).toHaveProperty(
-      'error.message',
-      expect.stringMatching(/pictures of pages.*into content and set status_code to 200/),
-    );
+    expect(outcome).toHaveProperty('error.message', expect.stringMatching(/pictures of pages.*insert it as "manual"/));
   });
 });
 
@@ -190,7 +187,7 @@ describe('fetch’s finished job', () => {
     async (changes) => {
       const outcome = await finishPage(changes);
       expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'no_content', permanent: true } });
-      expect(outcome).toHaveProperty('error.message', expect.stringContaining('set status_code to 200'));
+      expect(outcome).toHaveProperty('error.message', expect.stringContaining('insert it as "manual"'));
     },
   );
 

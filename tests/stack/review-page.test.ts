@@ -116,6 +116,55 @@ test('what is written in a title is shown as text, never as a part of the page',
   expect(await page.title()).toContain(title);
 });
 
+test('a token that has run out is renewed once, for all that is asked at that moment', async () => {
+  await review.article('Looms by night');
+  const [old, fresh] = [await review.token('rick'), await review.token('rick')];
+  const page = await review.visit();
+  let renewals = 0;
+  await page.route('**/auth/v1/token**', (route) => {
+    const isRenewal = route.request().url().includes('refresh_token');
+    renewals += isRenewal ? 1 : 0;
+    return route.fulfill({ json: { access_token: isRenewal ? fresh : old, refresh_token: `r${renewals}` } });
+  });
+  await page.getByLabel('Publishable key').fill(review.stack.publishableKey);
+  await page.getByLabel('e-mail and password').check();
+  await page.getByLabel('E-mail', { exact: true }).fill('rick@looms.test');
+  await page.getByLabel('Password', { exact: true }).fill('secret');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await told(page, 'Signed in as rick.');
+  await page.route('**/rest/v1/**', async (route) => {
+    const { authorization } = await route.request().allHeaders();
+    if (authorization === `Bearer ${old}`) await route.fulfill({ status: 401, json: { message: 'JWT expired' } });
+    else await route.fallback();
+  });
+  await open(page, 'Looms by night');
+  expect(renewals).toBe(1);
+  await page.reload();
+  await expect.poll(() => focused(page)).toBe('h2 Looms by night');
+});
+
+test('a review and an edit that were cancelled are tried again where they can go on', async () => {
+  const id = await review.article('Looms that were left');
+  const stop = () =>
+    review.rows(`select millrace.cancel(id) from millrace.runs where entity_id = $1 and status = 'running'`, [id]);
+  const { page } = await review.curator('rick');
+  await open(page, 'Looms that were left');
+  await press(page, 'Open');
+  await told(page, 'Opened.');
+  await stop();
+  await press(page, 'Try again');
+  await expect.poll(() => code(page)).toBe('300 pending review');
+  for (const name of ['Open', 'Approve']) await press(page, name);
+  await told(page, 'Approved.');
+  await review.publish(id);
+  await press(page, 'Edit');
+  await told(page, 'You can edit the text now.');
+  await stop();
+  await press(page, 'Try again');
+  await press(page, 'Save and publish again');
+  await expect.poll(() => code(page)).toBe('410 updated');
+});
+
 test('a curator rejects, looks again, puts back; each is a code that the article had', async () => {
   const id = await review.article('A recipe for soup');
   const { page } = await review.curator('rick');

@@ -1,8 +1,9 @@
 -- Adopting rows: the old column follows until it is dropped
 --
 -- Whoever still reads the old status reads there what the new one comes to, and whoever still
--- writes it writes the new one. The trigger depends on both columns, so that dropping the old one,
--- with cascade, drops the trigger too.
+-- writes it writes the new one. Where no row was adopted, nobody knows an old value for the new
+-- one, and the old column stays as it is. The trigger depends on both columns, so that dropping the
+-- old one, with cascade, drops the trigger too.
 
 -- Says whether an old value means a value of the pipeline, by the rows that were adopted so.
 create or replace function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
@@ -99,7 +100,7 @@ begin
     new.%2$I := millrace.value_meant(%4$s, new.%3$I::text, %5$s::text);
   elsif new.%2$I is not null and (tg_op = 'INSERT' or new.%2$I is distinct from old.%2$I)
       and not millrace.old_means(%4$s, new.%3$I::text, new.%2$I::text) then
-    new.%3$I := millrace.old_value_of(%4$s, new.%2$I::text);
+    new.%3$I := coalesce(millrace.old_value_of(%4$s, new.%2$I::text), new.%3$I::text);
   end if;
   return new;
 end $$;

@@ -31,13 +31,18 @@ begin
       and a.otherwise is distinct from p_else;
     return;
   end if;
-  delete from millrace.adopted_values v where v.pipeline_id = p_pipeline.id;
+  -- By another function, what old values have meant is still what the old column follows.
+  delete from millrace.adopted_values v
+  where v.pipeline_id = p_pipeline.id
+    and v_adoption.old_column <> p_old_column;
   delete from millrace.adoptions a where a.pipeline_id = p_pipeline.id;
   insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
   select p_pipeline.id, coalesce(c.old_value, ''), coalesce(c.lands, ''), sum(c.rows)
   from millrace.count_unadopted(p_pipeline, p_old_column,
     millrace.value_call(p_pipeline, p_old_column, p_function, 'e'), p_else) c
-  group by 2, 3;
+  group by 2, 3
+  on conflict on constraint adopted_values_pkey do update
+  set rows = adopted_values.rows + excluded.rows;
   select count(*) as old_values, sum(v.rows) as rows, min(v.old_value) as old_value into v_faulty
   from millrace.adopted_values v
   where v.pipeline_id = p_pipeline.id

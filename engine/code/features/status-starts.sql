@@ -39,8 +39,28 @@ as $$
         = coalesce(s.shows ->> 'queued', s.shows ->> 'asked'))
 $$;
 
--- Starts a stage, or starts it over, for entities that had a run and whose row says so. The value
--- at which it was is kept where the question that follows may be taken back.
+-- Keeps the value at which entities were when a question was begun that may be taken back.
+create or replace function millrace.note_beginning(
+  p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (
+      select s.shows -> 'discard' = 'true'
+      from millrace.stages s
+      where s.id = p_stage_id) then
+    update millrace.runs r
+    set began_from = p_was
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and (r.status = 'running') is true;
+  end if;
+end
+$$;
+
+-- Starts a stage, or starts it over, for entities that had a run and whose row says so.
 create or replace function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_was text, p_value text, p_ids text[]
 ) returns void
@@ -58,16 +78,7 @@ begin
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
   end;
-  if (
-      select s.shows -> 'discard' = 'true'
-      from millrace.stages s
-      where s.id = p_stage_id) then
-    update millrace.runs r
-    set began_from = p_was
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and (r.status = 'running') is true;
-  end if;
+  perform millrace.note_beginning(p_pipeline_id, p_stage_id, p_was, p_ids);
 end
 $$;
 
@@ -122,6 +133,7 @@ begin
     perform millrace.refuse_start(p_pipeline_id, p_was, p_value, p_ids, v_why, v_hint);
   end;
   if p_means = 'start' then
+    perform millrace.note_beginning(p_pipeline_id, p_stage_id, p_was, p_ids);
     return;
   end if;
   select min(s.name) as stage, min(s.shows ->> 'queued') as ready,

@@ -1,6 +1,9 @@
 import { storableText } from '../_millrace/mod.ts';
 import { tidyText } from '../_services/text/tidy-text.ts';
 
+/** What to do with an article whose address has no text that can be read. */
+export const enterByHand = 'Delete the article, and insert it as "manual" with its url, title and content.';
+
 /** A row is handed to each stage whole; nobody reads an article to its end that is longer. */
 const longestContent = 200_000;
 const longestTitle = 300;

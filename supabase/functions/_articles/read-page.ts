@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PermanentError } from '../_millrace/mod.ts';
 import type { FetchResult } from '../_pipelines/articles-results.ts';
-import { articleContent, articleTitle } from './article-text.ts';
+import { articleContent, articleTitle, enterByHand } from './article-text.ts';
 import { webAddress } from './clean-url.ts';
 
 const said = z.string().nullish().catch(null);
@@ -31,10 +31,7 @@ export function pageArticle(result: unknown): FetchResult {
   }
   const content = articleContent(page.markdown ?? '');
   if (content === '') {
-    throw new PermanentError(
-      'no_content',
-      `${page.url}: the page has no text. Write the text into content and set status_code to 200, or reject the article.`,
-    );
+    throw new PermanentError('no_content', `${page.url}: the page has no text. ${enterByHand}`);
   }
   return {
     title: articleTitle(page.title ?? '', content, page.url),

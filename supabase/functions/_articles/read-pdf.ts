@@ -3,12 +3,11 @@ import type { FetchResult } from '../_pipelines/articles-results.ts';
 import { oneAtATime } from '../_services/one-at-a-time.ts';
 import { readPdfText } from '../_services/pdf/pdf-text.ts';
 import { fetchWebFile } from '../_services/web-file.ts';
-import { articleContent, articleTitle } from './article-text.ts';
+import { articleContent, articleTitle, enterByHand } from './article-text.ts';
 import { webAddress } from './clean-url.ts';
 import { allowedHosts } from './web-access.ts';
 
 const maxBytes = 20_000_000;
-const remedy = 'Write the text into content and set status_code to 200, or reject the article.';
 
 /** What a PDF's text could not be read for, in words for somebody who cannot change the file. */
 const reasons: Record<string, string> = {
@@ -56,10 +55,10 @@ async function readArticle(url: string, bytes: Uint8Array): Promise<FetchResult>
     if (!(error instanceof PermanentError)) throw error;
     const isEmpty = error.code === 'no_text' || error.code === 'no_text_layer';
     const reason = reasons[error.code] ?? 'the PDF cannot be read';
-    throw new PermanentError(isEmpty ? 'no_content' : error.code, `${url}: ${reason}. ${remedy}`);
+    throw new PermanentError(isEmpty ? 'no_content' : error.code, `${url}: ${reason}. ${enterByHand}`);
   });
   const content = articleContent(text);
-  if (content === '') throw new PermanentError('no_content', `${url}: the PDF has no text. ${remedy}`);
+  if (content === '') throw new PermanentError('no_content', `${url}: the PDF has no text. ${enterByHand}`);
   return {
     title: articleTitle('', content, url),
     content,
