@@ -10014,7 +10014,7 @@ end
 $$;
 
 -- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
--- totals, which all of them have.
+-- totals, which all of them have. Not while somebody else does so.
 create or replace function millrace.prune_figures(p_limit int default 10000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -10030,11 +10030,12 @@ declare
   v_minutes int;
   v_hours int;
 begin
-  if exists (
-      select
-      from millrace.settings s
-      where s.name = 'figures_pruned_at'
-        and s.value::timestamptz > v_now - interval '10 minutes') then
+  perform
+  from millrace.settings s
+  where s.name = 'figures_pruned_at'
+    and s.value::timestamptz <= v_now - interval '10 minutes'
+  for update skip locked;
+  if not found then
     return 0;
   end if;
   delete from millrace.minutes m
