@@ -2485,7 +2485,7 @@ function millrace.end_throttles() returns void language plpgsql volatile set sea
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
-function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 83069868e03bce757595f3ffaba112a4
+function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body db84c188ef5f783455dfa2ae3b71a4b0
 function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c01933cbc7dca2018ab56f00dd710ad
 function millrace.enter() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body de8d4259bc02dd41a1e567fe2d01594a
 function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
@@ -3107,16 +3107,12 @@ function public.articles_apply_summarize(p_items jsonb) returns void language sq
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
 function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c0996d600cdb9b22e101c4aacf9a79c6
 function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 8155ab090a98479174269aa5c33ff775
-  grant execute to authenticated
   grant execute to service_role
 function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 908460221d8ba9d634242f03b8930411
-  grant execute to authenticated
   grant execute to service_role
 function public.canonical_query(p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body dad6217f2a8ade058eee628a6c12bcd4
-  grant execute to authenticated
   grant execute to service_role
 function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body aceb0da3fb483f8c600e161574bdb85e
-  grant execute to authenticated
   grant execute to service_role
 function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
 function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fa6f7d537cd9adf34edc2815346caa
@@ -3125,7 +3121,6 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to authenticated
   grant execute to service_role
 function public.company_key(p_name text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 81aa28d7fb33b89378ab9658ce7b36ab
-  grant execute to authenticated
   grant execute to service_role
 function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body c4dc7243f942e4c6443ddd8c3b7f784c
   grant execute to service_role

@@ -22762,6 +22762,8 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
+declare
+  v_since timestamptz := millrace.now() - interval '10 minutes';
 begin
   return query
     select 0, 0, count(*)::numeric, 0::numeric,
@@ -22785,7 +22787,7 @@ begin
       select distinct l.message
       from millrace.log l
       where l.level = 'error'
-        and l.at > millrace.now() - interval '10 minutes'
+        and l.at > v_since
     ) f
     having count(*) > 0;
 end

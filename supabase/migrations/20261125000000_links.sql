@@ -300,4 +300,4 @@ revoke all on function public.canonical_url(text), public.canonical_host(text),
   from public, anon, authenticated, service_role;
 grant execute on function public.canonical_url(text), public.canonical_host(text),
   public.canonical_query(text), public.board_url(text, text, text), public.company_key(text)
-  to authenticated, service_role;
+  to service_role;
