@@ -38,9 +38,9 @@ end
 $$;
 
 -- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
--- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
--- of the queue's index.
-create or replace function millrace.live_counts()
+-- What is ready, in backoff and dead it counts to p_most a stage. Started attempts stand at the
+-- head of the queue's index.
+create or replace function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
   oldest_due_at timestamptz, oldest_open_at timestamptz
@@ -63,20 +63,20 @@ begin
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now
-        limit 1000 + coalesce(h.started, 0)) k) r
+        limit p_most + coalesce(h.started, 0)) k) r
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at > v_now
-        limit 1000) k) b
+        limit p_most) k) b
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.runs f
         where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
         order by f.error_code
-        limit 1000) k) d
+        limit p_most) k) d
     left join lateral (
       select a.queue_at
       from millrace.attempts a

@@ -171,8 +171,8 @@ as $$
       left join millrace.attempts o on o.id = a.parent_id
       where a.run_id = r.id
         and not a.superseded
-        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
-          else '{completed,skipped}' end::millrace.attempt_state[])
+        and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
+        and (a.state <> 'failed' or r.status <> 'running')
         %s
         and not exists (
           select
@@ -227,8 +227,22 @@ begin
 end
 $$;
 
--- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
--- next says behind which to go on; null where none is left.
+-- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where it
+-- is, which takes longer.
+create or replace function millrace.filter_portion(p_filter jsonb) returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_filter ?| array['stage_id', 'error_code']
+      and p_filter ->> 'status' is distinct from 'failed' then 500
+    else 2000
+  end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up. It
+-- looks at some at a time, to a number and a time. next says behind which to go on; null where none
+-- is left.
 create or replace function millrace.find_runs(
   p_filter jsonb,
   p_after bigint,
@@ -240,31 +254,65 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- Of a run that has not failed its attempts say where it is.
-  c_most constant int := case
-    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
-    else 20000 end;
+  c_most constant int := 20000;
+  v_until timestamptz := millrace.now() + interval '40 milliseconds';
   v_order text := case when p_up then 'asc' else 'desc' end;
-  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
-  v_looked text := format(
-    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
-    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
-    v_order, c_most);
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end;
+  v_source text := millrace.filter_source(p_filter, v_behind || p_after, c_most);
+  v_portion int := case
+    when v_source is null then millrace.filter_portion(p_filter)
+    else c_most
+  end;
+  v_found bigint[];
+  v_looked int := 0;
 begin
-  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
-    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
-  into run_ids;
-  if cardinality(run_ids) = p_limit then
-    next := run_ids[p_limit];
-    return;
-  end if;
-  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+  run_ids := '{}';
+  next := p_after;
+  loop
+    execute format($sql$
+      with looked as materialized (
+        select r.* from millrace.runs r where %1$s order by r.id %2$s limit %3$s
+      )
+      select array(select r.id from looked r where %4$s order by r.id %2$s limit %5$s),
+        (select r.id from looked r order by r.id %2$s limit 1 offset %3$s - 1)$sql$,
+      concat_ws(' and ', 'true', v_source, v_behind || next), v_order, v_portion,
+      millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
+    into v_found, next;
+    run_ids := run_ids || v_found;
+    v_looked := v_looked + v_portion;
+    if cardinality(run_ids) = p_limit then
+      next := run_ids[p_limit];
+    end if;
+    exit when next is null or cardinality(run_ids) = p_limit or v_looked >= c_most
+      or millrace.now() > v_until;
+  end loop;
 end
 $$;
 
+-- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in order,
+-- so that Postgres merges them and reads no more of them than are looked at.
+create or replace function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(string_agg(format($sql$
+    (select r.* from millrace.runs r where %s order by r.finished_at desc, r.id desc limit %s)$sql$,
+      concat_ws(' and ', 'r.pipeline_id = ' || i,
+        'r.finished_at is not null',
+        case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
+        'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+        'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+        case when p_cursor is not null then format(
+          '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+          split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+      p_limit), ' union all '), 'select r.* from millrace.runs r where false')
+  from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i
+$$;
+
 -- Finds runs that are over by a filter of their status, in the order of their ends, the newest
--- first. Those that failed are read by why they did. next says behind which to go on: the
--- microsecond of its end, and its number; null where none is left.
+-- first, in the same way. next says behind which to go on: the microsecond of its end, and its
+-- number; null where none is left.
 create or replace function millrace.find_ended(
   p_filter jsonb,
   p_cursor text,
@@ -273,47 +321,40 @@ create or replace function millrace.find_ended(
   out next text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
-  v_failed boolean := p_filter ->> 'status' = 'failed';
-  v_most int := case
-    when v_failed then p_limit
-    when p_filter ?| array['stage_id', 'error_code'] then 4000
-    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
-  end;
-  v_looked text := format($sql$
-    select r.*
-    from unnest(%L::int[]) p(id)
-    cross join lateral (
-      select r.*
-      from millrace.runs r
-      where r.pipeline_id = p.id
-        and r.finished_at is not null
-        and %s
-      order by r.finished_at desc, r.id desc
-      limit %s) r
-    order by r.finished_at desc, r.id desc
-    limit %3$s$sql$, array(
-      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
-    concat_ws(' and ', 'true',
-      case when v_failed then millrace.filter_conditions(p_filter) end,
-      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
-      case when p_cursor is not null then format(
-        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
-        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
-    v_most);
-  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
-  v_keys text[];
+  c_most constant int := 20000;
+  v_until timestamptz := millrace.now() + interval '40 milliseconds';
+  v_portion int := millrace.filter_portion(p_filter);
+  v_found bigint[];
+  v_last bigint;
+  v_looked int := 0;
 begin
-  execute format($sql$
-    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
-    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
-    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
-  into run_ids, v_keys;
-  next := v_keys[p_limit];
-  if next is null then
-    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
-  end if;
+  run_ids := '{}';
+  next := p_cursor;
+  loop
+    execute format($sql$
+      with looked as materialized (
+        select u.* from (%1$s) u order by u.finished_at desc, u.id desc limit %2$s
+      )
+      select
+        array(select r.id from looked r where %3$s
+          order by r.finished_at desc, r.id desc limit %4$s),
+        (select r.id from looked r
+          order by r.finished_at desc, r.id desc limit 1 offset %2$s - 1)$sql$,
+      millrace.ended_runs(p_filter, next, v_portion), v_portion,
+      millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
+    into v_found, v_last;
+    run_ids := run_ids || v_found;
+    v_looked := v_looked + v_portion;
+    v_last := coalesce(run_ids[p_limit], v_last);
+    next := (
+      select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
+      from millrace.runs r
+      where r.id = v_last);
+    exit when next is null or cardinality(run_ids) = p_limit or v_looked >= c_most
+      or millrace.now() > v_until;
+  end loop;
 end
 $$;

@@ -16,7 +16,7 @@ as $$
 $$;
 
 -- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
-create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+create or replace function millrace.shown_pause(p_line bigint) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -24,7 +24,6 @@ as $$
     'reason', j.reason, 'line', j.id)
   from (values (1)) one
   left join millrace.journal j on j.id = p_line
-  where not p_enabled
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
@@ -32,10 +31,13 @@ create or replace function millrace.shown_stages(p_pipelines text[]) returns jso
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
-    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
-    'oldest_age', extract(epoch from h.oldest_age),
-    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pipeline', h.pipeline, 'stage', h.stage, 'enabled', h.enabled, 'ready', h.ready,
+    'in_backoff', h.in_backoff, 'started', h.started, 'waiting', h.waiting,
+    'completed', h.completed, 'failed', h.failed, 'retries', h.retries,
+    'oldest_age', extract(epoch from h.oldest_age), 'live_workers', h.live_workers,
+    'sla_seconds', extract(epoch from h.sla), 'late', h.late,
+    'paused', case when not s.enabled then millrace.shown_pause(s.switched_line) end,
     'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
       'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
       'line', t.line) end) order by p.name, s.id), '[]')
@@ -70,7 +72,7 @@ begin
     'pipelines', (
       select coalesce(jsonb_agg(jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
-        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'paused', case when not p.enabled then millrace.shown_pause(p.switched_line) end,
         'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
       from millrace.pipelines p
       left join (
@@ -109,7 +111,9 @@ begin
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
-    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'paused', case
+      when not v_pipeline.enabled then millrace.shown_pause(v_pipeline.switched_line)
+    end,
     'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
     'projection', v_pipeline.projection,
     'version', (

@@ -1,26 +1,27 @@
 -- Metrics: what a monitoring system asks for
 --
 -- Counters come from the totals, which are never pruned and never fall; gauges from the queue's own
--- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health.
+-- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health. They
+-- go as json: jsonb would take fifty thousand numbers apart and together again at each level.
 
 -- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
 -- (stage is null).
-create or replace function millrace.counters() returns jsonb
+create or replace function millrace.counters() returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
+    select coalesce(json_agg(json_build_object(
       'pipeline', p.name,
       'stage', s.name,
-      'outcomes', jsonb_build_object('completed', t.completed, 'ended', t.ended,
+      'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
         'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
         'cancelled', t.cancelled),
-      'run_seconds', jsonb_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
+      'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
         t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
         t.r15]),
-      'wait_seconds', jsonb_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
+      'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
         t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
         t.w15]),
       'cost_usd', t.cost_usd,
@@ -33,45 +34,39 @@ begin
 end
 $$;
 
--- Lists how each stage stands now. ready, in_backoff and started are counted to 10,001.
-create or replace function millrace.stage_gauges() returns jsonb
-language plpgsql stable
+-- Lists how each stage stands now. ready and in_backoff are counted to 10,001.
+create or replace function millrace.stage_gauges() returns json
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+set enable_mergejoin = off set jit = off
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_alive timestamptz := millrace.alive_since();
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
+    select coalesce(json_agg(json_build_object(
       'pipeline', p.name,
       'stage', s.name,
       'enabled', s.enabled and p.enabled,
-      'ready', q.ready,
-      'in_backoff', q.in_backoff,
-      'started', q.started,
-      'oldest_ready_seconds', greatest(extract(epoch from v_now - q.oldest), 0),
-      'live_workers', millrace.live_workers(s.id)) order by p.name, s.id), '[]')
-    from millrace.stages s
+      'ready', c.ready,
+      'in_backoff', c.in_backoff,
+      'started', c.started,
+      'oldest_ready_seconds', greatest(extract(epoch from v_now - c.oldest_due_at), 0),
+      'live_workers', coalesce(w.n, 0)) order by p.name, s.id), '[]')
+    from millrace.live_counts(10001) c
+    join millrace.stages s on s.id = c.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id
-    cross join lateral (
-      select count(*) filter (where a.state = 'queued' and a.queue_at <= v_now) as ready,
-        count(*) filter (where a.state = 'queued' and a.queue_at > v_now) as in_backoff,
-        count(*) filter (where a.state = 'started') as started,
-        min(a.queue_at) filter (where a.state = 'queued' and a.queue_at <= v_now) as oldest
-      from (
-        select o.state, o.queue_at
-        from millrace.attempts o
-        where o.stage_id = s.id
-          and o.queue_at is not null
-        order by o.queue_at
-        limit 10001
-      ) a
-    ) q);
+    left join (
+      select o.stage_id, count(*) as n
+      from millrace.workers o
+      where o.left_at is null
+        and o.heartbeat_at > v_alive
+      group by o.stage_id) w on w.stage_id = s.id);
 end
 $$;
 
-create or replace function public.millrace_metrics() returns jsonb
+create or replace function public.millrace_metrics() returns json
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -80,9 +75,9 @@ declare
     select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
 begin
   if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
+    return millrace.refuse_contract()::json;
   end if;
-  return jsonb_build_object(
+  return json_build_object(
     'release', (millrace.engine()).release,
     'level', (millrace.engine()).level,
     -- In seconds: what `le` names.
@@ -92,7 +87,7 @@ begin
     'sweep_age_seconds', case when isfinite(v_swept)
       then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
     'alerts', (
-      select coalesce(jsonb_agg(jsonb_build_object('rule', a.rule, 'pipeline', a.pipeline,
+      select coalesce(json_agg(json_build_object('rule', a.rule, 'pipeline', a.pipeline,
         'open', a.n) order by a.rule, a.pipeline), '[]')
       from (
         select o.rule, o.pipeline, count(*) as n
@@ -100,7 +95,7 @@ begin
         where o.resolved_at is null
         group by o.rule, o.pipeline) a),
     'messages', (
-      select coalesce(jsonb_agg(jsonb_build_object('channel', c.name,
+      select coalesce(json_agg(json_build_object('channel', c.name,
         'waiting', (
           select count(*) from millrace.alert_messages m
           where m.channel_id = c.id and m.state = 'waiting'),

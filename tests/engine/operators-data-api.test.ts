@@ -1,0 +1,191 @@
+// The operators' functions as a page calls them, through PostgREST: who gets what answer, by the token alone.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { acceptedKeySet, createKeys, type Keys, signUserToken } from '../../local/platform/keys.ts';
+import { type Postgrest, startPostgrest } from '../../local/platform/postgrest.ts';
+import { createEngine, type Engine, type Row } from '../support/engine.ts';
+import { failed, Worker } from '../support/worker.ts';
+
+let engine: Engine;
+let keys: Keys;
+let api: Postgrest;
+let run: number;
+let attempt: number;
+let live: number;
+
+beforeAll(async () => {
+  engine = await createEngine();
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only', 2);
+  const worker = await Worker.of(engine, 'only');
+  const [item, other] = await worker.take(2);
+  if (!item || !other) throw new Error('two were queued');
+  live = other.run;
+  ({ run, attempt } = item);
+  await worker.report(failed(item, { code: 'gone', message: 'it is gone', detail: 'a secret', permanent: true }));
+  await worker.leave();
+  keys = await createKeys();
+  const dbUrl = engine.database.url.replace('//postgres:', '//authenticator:');
+  api = await startPostgrest({ dbUrl, keySet: acceptedKeySet(keys) });
+});
+afterAll(async () => {
+  await api?.stop();
+  await engine.expectSound();
+  await engine.database.drop();
+});
+beforeEach(async () => {
+  await engine.sql.query('delete from millrace.operators');
+  await engine.sql.query(
+    `insert into millrace.operators (subject, role, payloads)
+     values ('vera', 'viewer', false), ('otto', 'operator', false), ('adam', 'admin', true)`,
+  );
+});
+
+const user = (sub: string) => signUserToken(keys, { sub });
+
+/** What a function answers to whoever has this token. */
+async function call(token: string, name: string, body: Row): Promise<{ status: number; body: Row }> {
+  const answer = await fetch(`http://127.0.0.1:${api.port}/rpc/millrace_${name}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, body: (await answer.json()) as Row };
+}
+
+const ask = (token: string, name: string, query: Row = {}) => call(token, name, { p_query: query });
+const act = (token: string, verb: string, request: Row = {}) => call(token, 'act', { p_request: { verb, ...request } });
+
+const reads = (): [name: string, query: Row][] => [
+  ['overview', {}],
+  ['pipeline', { pipeline: 'flow' }],
+  ['series', { pipeline: 'flow' }],
+  ['runs', {}],
+  ['run', { run }],
+  ['attempt', { attempt }],
+  ['dead_letters', {}],
+  ['alerts', {}],
+  ['journal', {}],
+  ['search', { text: String(run) }],
+];
+
+const refusal = (status: number, message: string) => ({ status, body: { code: '42501', message } });
+const stateOf = () => engine.value('select status from millrace.runs where id = $1', [run]);
+
+test('anon is refused with 401 by each function, and hears no name', async () => {
+  for (const [name, query] of [...reads(), ['act', {}] as const]) {
+    const answer = name === 'act' ? await act(keys.anonKey, 'retry', { run }) : await ask(keys.anonKey, name, query);
+    expect(answer).toMatchObject(refusal(401, `permission denied for function millrace_${name}`));
+    expect(JSON.stringify(answer)).not.toMatch(/flow|only|gone/);
+  }
+});
+
+test('a signed-in user without a row is refused with 403 by each function, and hears no name', async () => {
+  const stranger = await user('5d0c7b1e-1111-4222-8333-444455556666');
+  for (const [name, query] of reads()) {
+    const answer = await ask(stranger, name, query);
+    expect(answer).toMatchObject(refusal(403, 'you are no operator here'));
+    expect(JSON.stringify(answer)).not.toMatch(/flow|only|gone/);
+  }
+  for (const verb of ['retry', 'pause', 'grant', 'nothing']) {
+    expect(await act(stranger, verb, { run })).toMatchObject(refusal(403, 'you are no operator here'));
+  }
+});
+
+test('a viewer reads all and acts on nothing, and payloads are not theirs', async () => {
+  const viewer = await user('vera');
+  for (const [name, query] of reads()) {
+    const answer = await ask(viewer, name, query);
+    expect({ name, status: answer.status }).toEqual({ name, status: 200 });
+    expect(JSON.stringify(answer)).not.toContain('a secret');
+  }
+  for (const [verb, request] of [
+    ['retry', { run }],
+    ['pause', { pipeline: 'flow' }],
+    ['grant', { subject: 'vera', role: 'admin' }],
+  ] as const) {
+    expect(await act(viewer, verb, request)).toMatchObject(refusal(403, 'you may read here, but not act'));
+  }
+  expect(await stateOf()).toBe('failed');
+});
+
+test('an operator acts, under the name of their token, and makes nobody an operator', async () => {
+  const operator = await user('otto');
+  const asked = { run: live, priority: 2, reason: 'first', request_id: 'r-1', operator: 'adam' };
+  const made = await act(operator, 'prioritise', asked);
+  expect(made).toMatchObject({ status: 200, body: { run: live, verb: 'prioritise', priority: 2 } });
+  expect(await act(operator, 'prioritise', asked)).toEqual({ ...made, body: { ...made.body, repeated: true } });
+  expect(await ask(operator, 'journal', { run: live })).toMatchObject({
+    body: { lines: [{ line: made.body.line, by: 'otto', key: 'user', verb: 'prioritise', reason: 'first' }] },
+  });
+  expect(await act(operator, 'grant', { subject: 'otto', role: 'admin' })).toMatchObject(
+    refusal(403, 'only an admin of all pipelines says who is an operator'),
+  );
+});
+
+test('an admin says who is an operator, and sees payloads', async () => {
+  const admin = await user('adam');
+  expect(await act(admin, 'grant', { subject: 'nina', role: 'viewer' })).toMatchObject({ status: 200 });
+  expect(await ask(await user('nina'), 'overview')).toMatchObject({ status: 200, body: { you: { role: 'viewer' } } });
+  expect(await ask(admin, 'attempt', { attempt })).toMatchObject({ body: { error: { detail: 'a secret' } } });
+});
+
+test('a secret key is an admin, and acts for an operator that it names', async () => {
+  const key = keys.serviceRoleKey;
+  for (const [name, query] of reads()) expect(await ask(key, name, query)).toMatchObject({ status: 200 });
+  expect(await act(key, 'prioritise', { run: live, priority: 3 })).toMatchObject({
+    status: 400,
+    body: { code: 'MR002', message: 'operator is missing, but a secret key must say for whom it acts' },
+  });
+  const { body } = await act(key, 'prioritise', { run: live, priority: 3, operator: 'runbook' });
+  expect(await ask(key, 'journal', { run: live })).toMatchObject({
+    body: {
+      lines: expect.arrayContaining([expect.objectContaining({ line: body.line, by: 'runbook', key: 'secret' })]),
+    },
+  });
+});
+
+test('a right that is taken away or made less counts at the next call of the same token', async () => {
+  const admin = await user('adam');
+  const operator = await user('otto');
+  expect(await act(operator, 'prioritise', { run: live, priority: 4 })).toMatchObject({ status: 200 });
+  await act(admin, 'grant', { subject: 'otto', role: 'viewer' });
+  expect(await act(operator, 'prioritise', { run: live, priority: 5 })).toMatchObject({ status: 403 });
+  expect(await ask(operator, 'overview')).toMatchObject({ status: 200 });
+  await act(admin, 'revoke', { subject: 'otto' });
+  for (const [name, query] of reads()) {
+    expect(await ask(operator, name, query)).toMatchObject(refusal(403, 'you are no operator here'));
+  }
+});
+
+test('whoever loses the right between a preview and its beginning begins nothing', async () => {
+  const operator = await user('otto');
+  const filter = { pipeline: 'flow', status: 'failed' };
+  const { body: bulk } = await act(operator, 'preview', { do: { verb: 'retry' }, filter });
+  expect(bulk).toMatchObject({ state: 'previewed' });
+  await act(await user('adam'), 'revoke', { subject: 'otto' });
+  expect(await act(operator, 'begin', { bulk: bulk.bulk })).toMatchObject({ status: 403 });
+  expect(await stateOf()).toBe('failed');
+});
+
+test('no link acts: a verb refuses a GET, which a read answers', async () => {
+  const headers = { authorization: `Bearer ${await user('adam')}` };
+  const get = (path: string) => fetch(`http://127.0.0.1:${api.port}/rpc/millrace_${path}`, { headers });
+  expect((await get('overview')).status).toBe(200);
+  const request = encodeURIComponent(JSON.stringify({ verb: 'pause', pipeline: 'flow' }));
+  expect((await get(`act?p_request=${request}`)).status).toBe(405);
+  expect(await engine.value(`select enabled from millrace.pipelines where name = 'flow'`)).toBe(true);
+});
+
+test('what is asked wrongly is answered with 400, the field and the remedy', async () => {
+  const operator = await user('otto');
+  expect(await ask(operator, 'runs', { limit: 0 })).toEqual({
+    status: 400,
+    body: {
+      code: 'MR002',
+      message: 'p_query.limit is 0, but must be a whole number from 1 to 200',
+      hint: expect.stringContaining('Correct that field'),
+      details: null,
+    },
+  });
+  expect(await act(operator, 'retry', { run: 4711 })).toMatchObject({ status: 400, body: { code: 'MR003' } });
+});
