@@ -525,7 +525,9 @@ declare
       'millrace.unthrottle_stage(int4)',
       'millrace.throttle(text, text, jsonb, timestamptz, text)',
       'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
-      'millrace.keep_throttles(int4)'
+      'millrace.keep_throttles(int4)', 'millrace.check_trace(jsonb)',
+      'millrace.save_trace(int4, jsonb)', 'millrace.write_traces(millrace.pipelines, text)',
+      'millrace.write_trace_dispatch()'
     ]::text[]) s
     where to_regprocedure(s) is not null);
   v_relations oid[] := array(
@@ -653,7 +655,8 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any (array[
       'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
-      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities'
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities',
+      'traces_of_entities'
     ]::text[])
         or exists (
           select

@@ -765,6 +765,7 @@ table millrace.pipelines
   column sla jsonb
   column status jsonb
   column switched_line bigint
+  column trace_column text
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
@@ -2261,7 +2262,7 @@ function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each 
 function millrace.asked_of_rows(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54ff5271530184e076575a5eda491667
 function millrace.asked_time(p_asked jsonb, p_field text) returns timestamp with time zone language plpgsql stable set search_path=pg_catalog, pg_temp body 29b4146cb9ed082de4686f40125cdd52
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
-function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a799dae45040f9cc102673aea0936c2c
+function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b553208eee70e982f133c15cdd225
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
@@ -2328,7 +2329,7 @@ function millrace.check_condition_names(p_stage jsonb, p_definition jsonb, p_pat
 function millrace.check_condition_path(p_stage jsonb, p_path text[], p_roots text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 6de1bad4426de34d0b9457bb97191078
 function millrace.check_conditions(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a4e1d7e66d67ac30b5e8ce302081acf
 function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 558a7621878e90adcf349af20e1224eb
-function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 39b6337cdbe366dbdd721ede394e5f58
+function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body bf4701582bb682396b185ae9f703a484
 function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7abbee021a9fca41c1929be21bf11013
 function millrace.check_due(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f66811d4c82d8a4129f13e63b3a078d7
 function millrace.check_ends(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ed30a05228cbe78ae1d674c2e77647b8
@@ -2380,6 +2381,7 @@ function millrace.check_status_words(p_table regclass, p_stages text[]) returns 
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3b86ccb7e62a0585a619badc1ccd76c4
 function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c50ed28c5bf90a38977173e1d28ee195
 function millrace.check_throttle(p_limits jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ba54e11bb44c7664ee26cfc537c98239
+function millrace.check_trace(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe9b725ffe76d16708c692c367b2446
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
@@ -2427,8 +2429,8 @@ function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns tex
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 49754fdeeb8e2898590c7cf3e9c7c649
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e2dffca4b2f8f026980c8eb9f74eb724
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e513b4a96b906a733ec308ad3107a1a5
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b4a5ebecbdc1f441008f62809b6b4775
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body f6ac6a7a01e2eb16ac0baa46fc254606
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
@@ -2683,7 +2685,7 @@ function millrace.names_stage(p_pipeline_id integer, p_stage_id integer) returns
 function millrace.need_fields(p_request jsonb, VARIADIC p_fields text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bffac573764846b1e705cde5803a84a1
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3142a5504c6df3aa9d0ea3c953963031
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 69b1162dbd308fb9b5f4b0f6cc5d1307
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
@@ -2860,6 +2862,7 @@ function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) return
 function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 506f2dc6e3365d9ec77377d65619cb97
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
+function millrace.save_trace(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 9fa8a734dd68a50411621cb66467bf7c
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad529a9a2282601074d8a95505357a55
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
@@ -3009,6 +3012,7 @@ function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
+function millrace.traces_of_entities(p_pipeline_id integer, p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bb59aeb9f6168105de4896284cf5ee3
 function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
 function millrace.undemanded_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3796b61b8ebcf3ec20bf0860efacf
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 414aedf62b4c1d5c13c995ba1725f1ac
@@ -3053,7 +3057,7 @@ function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks language p
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a534ae0c2dc3b56fc1967e123f9c74
 function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 331c6ac58c489c498dbc56bef20a733e
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
-function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa1271172a6e84cb3c8a936f952347c
+function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9ad8a33ef036cd6a92884a8744b06bc
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
 function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=1s body 50d1d11dcccd7140fadb9e8695a78a81
 function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
@@ -3072,6 +3076,8 @@ function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type 
 function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69acb760583f57e9e78ddb56858e7f14
 function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c267522cbdbec24bf3812153705890
 function millrace.write_status_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8776b926dbb0e4c887a8c84546eb7878
+function millrace.write_trace_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7483068e2ddbece60b6334f4bfea47c2
+function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86014ff5db402f42111ca86e8ad542b4
 function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bba3ecf2545c13f3dd538350ccd0bf6e
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 7dc409d1de940886bb01a8c77dc4acc4
 function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 62d775bf3376b504957c5bd3983dd2e2

@@ -971,6 +971,13 @@ insert into millrace.settings (name, value, comment) values
   ('rules_judged_at', '',
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
 
+-- Traces: one trace id for all runs of a row
+
+alter table millrace.pipelines add column trace_column text;
+comment on column millrace.pipelines.trace_column is
+  'A uuid column of the entity, whose value is the trace id of all its runs; null where each run '
+  'has one of its own.';
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
@@ -1687,6 +1694,7 @@ $write$;
 --   leads__sizes(ids)                        how large the rows are
 --   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__metadata(ids)                     what runs copy, where declared
+--   leads__traces(ids)                       the trace ids of their runs, where declared
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
 --   leads__intake()                          the trigger on insert and update
@@ -1830,6 +1838,7 @@ begin
   from millrace.pipelines p
   where p.projection <> 'none';
   perform millrace.write_project_entities(v_ids, v_names);
+  perform millrace.write_trace_dispatch();
 end
 $write$;
 
@@ -1914,6 +1923,7 @@ begin
   perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
   perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_metadata(v_pipeline, v_key_type);
+  perform millrace.write_traces(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);
@@ -2723,6 +2733,7 @@ begin
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
   perform millrace.check_label(v_definition);
+  perform millrace.check_trace(v_definition);
   perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
@@ -4181,6 +4192,7 @@ begin
   perform millrace.save_alerts(v_definition);
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
   perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_trace(v_pipeline_id, v_definition);
   perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   perform millrace.show_changed(v_pipeline_id, v_changed);
@@ -4303,6 +4315,7 @@ as $$
      "wanted":"an object of column, values and failed"
     },
     "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
+    "trace":{"type":"string","minLength":1,"wanted":"the name of a uuid column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -6495,6 +6508,7 @@ declare
   v_pipeline millrace.pipelines;
   v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
   v_given text[];
+  v_traces uuid[];
   v_runs bigint[];
   v_stage millrace.version_stages;
 begin
@@ -6504,11 +6518,16 @@ begin
     v_given := millrace.given_at_first(
       p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
   end if;
+  if v_pipeline.trace_column is not null then
+    v_traces := millrace.traces_of_entities(p_pipeline_id, p_entity_ids);
+  end if;
   with added as (
     insert into millrace.runs
-      (pipeline_id, version_id, entity_id, metadata_id, given, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, e.given::int[], v_now
-    from unnest(p_entity_ids, v_copied.ids, v_given) e(id, metadata_id, given)
+      (pipeline_id, version_id, entity_id, trace_id, metadata_id, given, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id,
+      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], v_now
+    from unnest(p_entity_ids, v_traces, v_copied.ids, v_given)
+      e(id, trace_id, metadata_id, given)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -27471,6 +27490,109 @@ begin
 end
 $$;
 
+-- Traces: the uuid column of an entity that is the trace id of all its runs
+--
+-- Each run has a trace id of its own unless its row brings one along. So what was done for a row,
+-- here and at every service, is found by one id, however often it was started. A child run has its
+-- parent's, whatever its own pipeline declares: it is part of what the parent does.
+
+-- Raises MR001 unless the column that is to be the trace of an entity is of type uuid.
+create or replace function millrace.check_trace(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'trace' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'trace'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is distinct from 'uuid' then
+    raise exception 'entity.trace is %, which is %', v_entity -> 'trace',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = format('Name a column of type uuid: alter table %s add column trace_id uuid not '
+        'null default gen_random_uuid(); or leave it out.', v_entity ->> 'table');
+  end if;
+end
+$$;
+
+-- define() keeps which column is the trace of the rows of a pipeline.
+create or replace function millrace.save_trace(p_pipeline_id int, p_definition jsonb) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.pipelines p
+  set trace_column = p_definition #>> '{entity,trace}'
+  where p.id = p_pipeline_id
+    and p.trace_column is distinct from p_definition #>> '{entity,trace}'
+$$;
+
+-- Creates the __traces function of a pipeline, or drops it where none is declared. A column that
+-- was renamed since must not make a user's own write fail.
+create or replace function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if p_pipeline.trace_column is null then
+    execute format('drop function if exists millrace.%I(text[])', p_pipeline.name || '__traces');
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[]) returns uuid[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select e.%5$I::uuid from %3$s e where e.%2$I = i.id::%4$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'trace_unreadable', %6$L || sqlerrm,
+      jsonb_build_object('column', %5$L));
+    return array_fill(null::uuid, array[cardinality(p_ids)]);
+end $$$f$, p_pipeline.name || '__traces', p_pipeline.entity_key, p_pipeline.entity_table,
+    p_key_type, p_pipeline.trace_column,
+    format('The traces of pipeline %s cannot be read, so that each run starts with its own: ',
+      p_pipeline.name));
+end
+$write$;
+
+-- Creates traces_of_entities(), which leads to the __traces functions of the pipelines that have
+-- one.
+create or replace function millrace.write_trace_dispatch() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_ids int[];
+  v_names text[];
+begin
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where p.trace_column is not null;
+  perform millrace.write_way('traces_of_entities',
+    '(p_pipeline_id int, p_ids text[]) returns uuid[]', v_ids,
+    array(select format('return millrace.%I(p_ids);', n || '__traces') from unnest(v_names) n),
+    'the trace columns of a pipeline''s entities in the order of their keys; null where none is '
+    'declared.');
+end
+$write$;
+
 select pg_temp.put_view('millrace.done_attempts', false, $view$
 -- What "done" means
 --
@@ -29093,7 +29215,8 @@ begin
       and f.prorettype <> 'trigger'::regtype
       and (f.proname = any (array[
       'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
-      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities'
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities',
+      'traces_of_entities'
     ]::text[])
         or exists (
           select
@@ -29618,7 +29741,9 @@ begin
       'millrace.unthrottle_stage(int4)',
       'millrace.throttle(text, text, jsonb, timestamptz, text)',
       'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
-      'millrace.keep_throttles(int4)'
+      'millrace.keep_throttles(int4)', 'millrace.check_trace(jsonb)',
+      'millrace.save_trace(int4, jsonb)', 'millrace.write_traces(millrace.pipelines, text)',
+      'millrace.write_trace_dispatch()'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop

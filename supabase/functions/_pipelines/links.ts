@@ -40,6 +40,8 @@ export const links = definePipeline({
   entity: {
     table: 'public.linkedin_links',
     key: 'id',
+    label: 'canonical_url',
+    trace: 'trace_id',
     projection: 'status',
     status: {
       column: 'status',
