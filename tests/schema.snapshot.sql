@@ -1813,6 +1813,7 @@ table public.link_page_drafts row level security
   column raw_json jsonb not null
   constraint link_page_drafts_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint link_page_drafts_pkey PRIMARY KEY (link_id, job_id)
+  CREATE INDEX link_page_drafts_by_age ON public.link_page_drafts USING btree (fetched_at)
   CREATE UNIQUE INDEX link_page_drafts_pkey ON public.link_page_drafts USING btree (link_id, job_id)
   grant delete, select to service_role
 view public.link_queues with (security_invoker=true)
@@ -1859,6 +1860,7 @@ table public.linkedin_jobs_raw row level security
   column raw_json jsonb
   constraint linkedin_jobs_raw_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_jobs_raw_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_jobs_raw_by_age ON public.linkedin_jobs_raw USING btree (fetched_at)
   CREATE UNIQUE INDEX linkedin_jobs_raw_pkey ON public.linkedin_jobs_raw USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.linkedin_jobs_stage row level security
@@ -1872,6 +1874,7 @@ table public.linkedin_jobs_stage row level security
   column title text
   constraint linkedin_jobs_stage_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_jobs_stage_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_jobs_stage_by_age ON public.linkedin_jobs_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_jobs_stage_pkey ON public.linkedin_jobs_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.linkedin_links row level security
@@ -1918,6 +1921,7 @@ table public.linkedin_posts_raw row level security
   column raw_json jsonb
   constraint linkedin_posts_raw_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_posts_raw_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_posts_raw_fetched_at_idx ON public.linkedin_posts_raw USING btree (fetched_at)
   CREATE UNIQUE INDEX linkedin_posts_raw_pkey ON public.linkedin_posts_raw USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.linkedin_posts_stage row level security
@@ -1929,6 +1933,7 @@ table public.linkedin_posts_stage row level security
   column text text
   constraint linkedin_posts_stage_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_posts_stage_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_posts_stage_by_age ON public.linkedin_posts_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_posts_stage_pkey ON public.linkedin_posts_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.millrace_decisions row level security
@@ -2248,7 +2253,7 @@ function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_pat
 function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a565320660fdfa04e8366515f98a147b
 function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 361a61b1812e3f88f6da9d494e653f0d
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
-function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body fffb71f138840e6e4d3b2a2da059c155
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body a9017d5f3b5d99a1439565bc20c4e843
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
 function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f57238b1bae6f9693fc8ba42427f5a6
@@ -2575,6 +2580,7 @@ function millrace.in_words(p_interval interval) returns text language plpgsql im
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
+function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
 function millrace.is_last(p_stage millrace.stages) returns boolean language sql stable set search_path=pg_catalog, pg_temp body c8c6b37caaadae029b9f009f6d4cf4fe
@@ -2638,13 +2644,14 @@ function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[]
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
 function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c508e914e46a2115122f0e50103294
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body 997ab3e94d70c4859b04e2a8c72fcb3f
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body d0c46f43e29516605e2335921edec554
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
 function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5733d35e22c9a9da2555bb5ee488fb
 function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
 function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
 function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c38f3a255a11d5d253158055fa1ad69
+function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
 function millrace.live_counts() returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body dd6d16b0625c0f41023f3d1dc64f9216
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
@@ -2710,6 +2717,7 @@ function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_pa
 function millrace.old_means(p_pipeline_id integer, p_old text, p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body e397f3a078bcf861c87c45c18cecb3fc
 function millrace.old_rows(p_table regclass, p_column text, p_before timestamp with time zone, p_progress millrace.prune_progress, p_limit integer, OUT rows tid[], OUT free tid[], OUT last_at timestamp with time zone) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c58bfd25552d7ad65e9ac8404f0e9af
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
+function millrace.on_retries_moved(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ac3d01acdc00d02d3b58f2c6b1ca3528
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
 function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
@@ -2788,6 +2796,7 @@ function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_liv
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
 function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ed4a12c56104d01b37d5545df24b123
+function millrace.refuse_retry(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 43f551a75ebc46c8fcd304f93f77a1c5
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2cde110fe1ce6f76c8b83aa0f0ffb775
 function millrace.refuse_start(p_pipeline_id integer, p_was text, p_value text, p_ids text[], p_why text, p_hint text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5b485ef8a597e908ca1d93870f858f5e
 function millrace.refuse_status(p_field text, p_found text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5189a16e4abdca62c07ca8ba67fa5bfd
@@ -3012,7 +3021,7 @@ function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
-function millrace.traces_of_entities(p_pipeline_id integer, p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bb59aeb9f6168105de4896284cf5ee3
+function millrace.traces_of_entities(p_pipeline_id integer, p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 30ef432bbcc50b662938eb619c072876
 function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
 function millrace.undemanded_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3796b61b8ebcf3ec20bf0860efacf
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 414aedf62b4c1d5c13c995ba1725f1ac
@@ -3070,7 +3079,7 @@ function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type tex
 function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b12a3963f28587c19da21c114b2599df
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 888215d0b1eef532599db63be7071d64
-function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83514022f0c16ce62df828a27e924e91
+function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ae89785ad214f5ee62a64f92dad84325
 function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1074ff3325589abe16e378a95058e758
 function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
 function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69acb760583f57e9e78ddb56858e7f14

@@ -25087,7 +25087,8 @@ $$;
 -- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
--- version that a row's live run has, else of the current one.
+-- version that a row's live run has, else of the current one. A due time that they write moves the
+-- retry that waits for it.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
@@ -25260,6 +25261,107 @@ begin
           v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
+end
+$$;
+
+-- Raises MR005 where a due time was written that moves nothing: at a row in no backoff, at one that
+-- its tenant's quota holds back, or a time at which nothing would ever be due.
+create or replace function millrace.refuse_retry(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
+  v_column text := v_status ->> 'retry_at';
+  v_faults text[];
+begin
+  select array_agg(i.id order by i.id) into v_faults
+  from unnest(p_ids, p_was) i(id, was)
+  where i.was is null;
+  if v_faults is not null then
+    raise exception '% was written to %, but no retry waits there',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = format('Only a retry in backoff can be moved. '
+        'To begin a stage, write %s.', v_status ->> 'column');
+  end if;
+  select array_agg(i.id order by i.id) into v_faults
+  from unnest(p_ids, p_at) i(id, at)
+  where i.at is null or i.at > millrace.now() + interval '1 year' or not isfinite(i.at);
+  if v_faults is not null then
+    raise exception '% of % was set to no time within a year',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). '
+        'To stop a run: select millrace.cancel(run).';
+  end if;
+  v_faults := array(
+    select r.entity_id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by 1);
+  if cardinality(v_faults) > 0 then
+    raise exception '% was written to %, whose quota holds them back',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = 'They go on when its window is over, or once it is raised.';
+  end if;
+end
+$$;
+
+-- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
+-- now. A retry that a worker has just taken stays its own, and its row shows that again. The
+-- caller, an intake trigger, holds the entities.
+create or replace function millrace.on_retries_moved(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+  v_ids bigint[];
+  v_stages int[];
+begin
+  perform millrace.refuse_retry(p_pipeline_id, p_ids, p_was, p_at);
+  select coalesce(array_agg(l.id), '{}') into v_runs
+  from (
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id + 0
+    for no key update) l;
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = any (v_runs)
+      and a.state = 'queued'
+    order by a.id
+    for update);
+  update millrace.attempts a
+  set queue_at = greatest(i.at, v_now)
+  from millrace.runs r, unnest(p_ids, p_at) i(id, at)
+  where a.id = any (v_ids)
+    and r.id = a.run_id
+    and i.id = r.entity_id;
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, v_runs) from unnest(v_stages) s;
+  perform millrace.show_status(p_pipeline_id, p_ids);
+  perform millrace.wake(v_stages);
 end
 $$;
 
@@ -26949,6 +27051,34 @@ begin
 end
 $write$;
 
+-- Writes the statements that move retries to the due times that people wrote, at rows whose status
+-- stayed; empty where the definition has no column for them. A status that is written too begins
+-- its stage at once.
+create or replace function millrace.intake_of_retries(
+  p_pipeline millrace.pipelines, p_from text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if not p_pipeline.status ? 'retry_at' then
+    return '';
+  end if;
+  return format($f$
+    select array_agg(n.%1$I::text order by n.%1$I) as ids,
+      array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at
+    into v_moved
+    from %4$s
+    where n.%3$I is not distinct from o.%3$I
+      and n.%2$I is distinct from o.%2$I;
+    if v_moved.ids is not null then
+      perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
+    end if;$f$,
+    p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'column',
+    p_from, p_pipeline.id);
+end
+$write$;
+
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
 -- keeps its plan of a reference's check, too, and the history refers to the rows.
@@ -26978,7 +27108,7 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
   v_said text; v_told text[];
-  v_written record;
+  v_written record; v_moved record;
 begin
   if tg_op = 'UPDATE' then
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
@@ -26989,7 +27119,7 @@ begin
     where %5$s;
     if v_written.ids is not null then
       v_actor := millrace.actor(tg_relid);%6$s
-    end if;
+    end if;%10$s
   else
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
       array_fill(null::text, array[count(*)::int]) as was,
@@ -27008,7 +27138,7 @@ begin
   return null;
 end $$;$f$,
     p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id);
+    v_bodies[2], p_pipeline.id, millrace.intake_of_retries(p_pipeline, v_both));
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;
@@ -29694,6 +29824,8 @@ begin
       'millrace.leads_back(int4, text[], text)',
       'millrace.judged_values(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
+      'millrace.refuse_retry(int4, text[], timestamptz[], timestamptz[])',
+      'millrace.on_retries_moved(int4, text[], timestamptz[], timestamptz[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
       'millrace.moves_between(int4)', 'millrace.moves_to_nothing(int4)',
@@ -29729,6 +29861,7 @@ begin
       'millrace.status_path(text, text, text, int4, int4, text)',
       'millrace.show_due(int4, int4)', 'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
+      'millrace.intake_of_retries(millrace.pipelines, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',
       'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
