@@ -4,7 +4,7 @@ import { argumentsOrExit, refuseKeptByNpm } from '../../cli/command-arguments.ts
 import { readArguments, usage } from './read-arguments.ts';
 
 const given = argumentsOrExit(usage, () => {
-  refuseKeptByNpm('demo', ['keep', 'url']);
+  refuseKeptByNpm('demo', ['keep', 'url', 'sheet']);
   return readArguments(process.argv.slice(2));
 });
 // Loaded here, because each has libraries of its own, and wrong arguments are told at once.
@@ -13,6 +13,7 @@ const run = async () => {
   if (given.demo === 'documents')
     return (await import('./documents/run-documents.ts')).runDocuments(given, ending.signal);
   if (given.demo === 'articles') return (await import('./articles/run-articles.ts')).runArticles(given, ending.signal);
+  if (given.demo === 'links') return (await import('./links/run-links.ts')).runLinks(given, ending.signal);
   return (await import('./leads/run-leads.ts')).runLeads(given, ending.signal);
 };
 const ending = new AbortController();

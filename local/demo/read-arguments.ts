@@ -4,22 +4,28 @@ export const usage = `npm run demo -- [leads] [--keep] [--url URL …]
 npm run demo -- books [FILE] [--keep]
 npm run demo -- documents [FILE …] [--keep]
 npm run demo -- articles [--url FEED-OR-SITEMAP …] [--keep]
+npm run demo -- links [--sheet FILE.csv] [URL …] [--keep]
   leads      from web sites to outreach messages; this is what runs when nothing is named
   books      from a book's pages to one document with its table of contents
   documents  from files of any kind to their text, chunks, and a small knowledge graph
   articles   from feeds and sitemaps to reviewed and published articles
+  links      from the links of a sheet and a data source to jobs and companies
   FILE       what to read instead of the samples: one PDF or plain text as a book, as many of any kind as documents
   --keep     stay up when it is finished, until Ctrl-C
   --url URL  run on these web sites, feeds or sitemaps instead of the samples; takes one URL or more, also inside your own
              network
+  --sheet FILE.csv
+             take the links in this file instead of the samples, as if it were a Google sheet
   --help     show this`;
 
 export interface Arguments {
-  demo: 'leads' | 'books' | 'documents' | 'articles';
+  demo: 'leads' | 'books' | 'documents' | 'articles' | 'links';
   keep: boolean;
   help: boolean;
   /** Web sites to run the leads on, or feeds and sitemaps for the articles; none means the samples. */
   urls: URL[];
+  /** A file of links for the links; null means the samples, or the URLs alone. */
+  sheet: string | null;
   /** Paths of the book or the documents; none means the samples. */
   files: string[];
 }
@@ -33,15 +39,20 @@ export function readArguments(args: string[]): Arguments {
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       url: { type: 'string', multiple: true, default: [] },
+      sheet: { type: 'string' },
     },
   });
-  const { keep, help, url } = values;
+  const { keep, help, url, sheet = null } = values;
   const [first, ...others] = positionals;
+  if (first === 'links') {
+    return { demo: first, keep, help, urls: [...url, ...others].map(readUrl), sheet, files: [] };
+  }
+  if (sheet !== null) throw new Error('--sheet belongs to the links: write npm run demo -- links --sheet FILE.csv');
   if (first === 'books' || first === 'documents') {
     if (url.length > 0)
       throw new Error(`--url belongs to the leads and the articles: to read files write them behind "${first}"`);
     if (first === 'books' && others.length > 1) throw new Error(`"${others[1]}" is one file too many: name one book`);
-    return { demo: first, keep, help, urls: [], files: others };
+    return { demo: first, keep, help, urls: [], sheet, files: others };
   }
   const demo = first === 'articles' ? 'articles' : 'leads';
   const rest = first === demo ? others : positionals;
@@ -49,7 +60,7 @@ export function readArguments(args: string[]): Arguments {
     const what = demo === 'articles' ? 'a feed or sitemap' : 'a web site';
     throw new Error(`"${rest[0]}" is no option: to run on ${what} write --url ${rest[0]}`);
   }
-  return { demo, keep, help, urls: [...url, ...rest].map(readUrl), files: [] };
+  return { demo, keep, help, urls: [...url, ...rest].map(readUrl), sheet, files: [] };
 }
 
 function readUrl(text: string): URL {

@@ -10,7 +10,7 @@ export interface DemoSettings {
   limitMs: number;
 }
 
-type Demo = 'leads' | 'books' | 'documents' | 'articles';
+type Demo = 'leads' | 'books' | 'documents' | 'articles' | 'links';
 
 const realModelNote = 'For a real one set LLM_URL, LLM_AUTH_TOKEN and LLM_MODEL, here or in .env.';
 const localModelNotes: Record<Demo, string[]> = {
@@ -27,6 +27,11 @@ const localModelNotes: Record<Demo, string[]> = {
   documents: [
     'The model is a local stand-in that only copies from what it is given: the entities and facts it',
     'finds show the plumbing, not a model’s quality.',
+    realModelNote,
+  ],
+  links: [
+    'The model is a local stand-in that copies sentences from the pages: what it finds in a post shows',
+    'the plumbing, not a model’s quality.',
     realModelNote,
   ],
   articles: [
@@ -48,6 +53,11 @@ const ignored: Record<Demo, [setting: string, local: string][]> = {
     ['DEEPGRAM_URL', 'transcriber'],
   ],
   articles: [['SCRAPER_URL', 'scraper']],
+  links: [
+    ['SCRAPER_URL', 'scraper'],
+    ['GOOGLE_SERVICE_ACCOUNT', 'stand-in for Google Sheets'],
+    ['NOTION_TOKEN', 'stand-in for Notion'],
+  ],
 };
 
 /**
@@ -59,8 +69,8 @@ export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'
   const { LLM_URL: url, LLM_MODEL: model } = given;
   const isReal = Boolean(url && model);
   const replaced = isReal
-    ? /^((SCRAPER|OCR)_(URL|AUTH_TOKEN)|DEEPGRAM_(?!ALLOW).*|JOB_CALLBACK_URL)$/
-    : /^((SCRAPER|OCR|DEEPGRAM)_(?!ALLOW)|JOB_|LLM_)/;
+    ? /^((SCRAPER|OCR)_(URL|AUTH_TOKEN)|(DEEPGRAM|GOOGLE|SHEETS|NOTION)_(?!ALLOW).*|JOB_CALLBACK_URL)$/
+    : /^((SCRAPER|OCR|DEEPGRAM|GOOGLE|SHEETS|NOTION)_(?!ALLOW)|JOB_|LLM_)/;
   const env = Object.fromEntries(Object.entries(given).filter(([name]) => !replaced.test(name)));
   const free: Record<string, string> = isReal ? {} : { LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' };
   const priced = Object.fromEntries(Object.entries(given).filter(([name]) => name.includes('_PRICE_')));

@@ -21,6 +21,7 @@ export interface Keys {
   ocrToken: string;
   transcriberToken: string;
   llmToken: string;
+  notionToken: string;
 }
 
 /** Makes a new set of keys. */
@@ -41,6 +42,7 @@ export async function createKeys(): Promise<Keys> {
     ocrToken: token(),
     transcriberToken: token(),
     llmToken: token(),
+    notionToken: token(),
   };
 }
 

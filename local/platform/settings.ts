@@ -7,14 +7,14 @@ import { settingsFaults, webhookSettings, workerSettings } from '../../supabase/
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
 /** Settings of the local services, which a deployment does not have. */
-const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS'];
+const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS', 'SOURCES_FOLDER'];
 
 /** Two letters swapped, or one forgotten and one too many. */
 const nearestChanges = 2;
 
 /**
  * The settings in .env, overruled by environment variables of the names that .env.example lists and by
- * SCRAPER_ALLOW_HOSTS, OCR_ALLOW_HOSTS and DEEPGRAM_ALLOW_HOSTS. Empty ones count as unset. Throws an error that names each
+ * SCRAPER_ALLOW_HOSTS, OCR_ALLOW_HOSTS, DEEPGRAM_ALLOW_HOSTS and SOURCES_FOLDER. Empty ones count as unset. Throws an error that names each
  * wrong setting of the workers or the callbacks: every function would stumble over it.
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {

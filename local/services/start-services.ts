@@ -1,9 +1,10 @@
-// The local scraper, OCR service, transcriber and model, unless the settings name others.
+// The local scraper, OCR service, transcriber, model and sources of links, unless the settings name others.
 import type { Services, StartServices } from '../platform/stack.ts';
+import { startSources } from './start-sources.ts';
 
 /**
  * Starts those local services whose URL is not among the settings: SCRAPER_URL, OCR_URL, DEEPGRAM_URL and LLM_URL name
- * others.
+ * others, GOOGLE_SERVICE_ACCOUNT and NOTION_TOKEN lead to Google's and Notion's own.
  */
 export async function startServices({ env: given, keys, apiUrl }: Parameters<StartServices>[0]): Promise<Services> {
   const env = { ...given };
@@ -50,7 +51,9 @@ export async function startServices({ env: given, keys, apiUrl }: Parameters<Sta
       started.push(model);
       env.LLM_URL = `${model.url}/v1`;
     }
-    return { env, stop };
+    const sources = await startSources({ env, keys });
+    started.push(sources);
+    return { env: sources.env, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -202,6 +202,7 @@ comment on column public.linkedin_jobs_raw.raw_json is
   'Its JSON-LD, OpenGraph and meta tags: {"json_ld": [...], "open_graph": {...}, "meta": {...}}.';
 comment on column public.linkedin_jobs_raw.fingerprint_hash is
   'Of what matters on it, so that another advertisement beside it is no change.';
+create index linkedin_jobs_raw_by_age on public.linkedin_jobs_raw (fetched_at);
 create table public.linkedin_posts_raw (like public.linkedin_jobs_raw including all);
 alter table public.linkedin_posts_raw add constraint linkedin_posts_raw_link_fkey
   foreign key (link_id) references public.linkedin_links on delete cascade;
@@ -217,6 +218,7 @@ create table public.linkedin_jobs_stage (
   extras jsonb not null default '{}',
   processed_at timestamptz not null
 );
+create index linkedin_jobs_stage_by_age on public.linkedin_jobs_stage (processed_at);
 create table public.linkedin_posts_stage (
   link_id bigint constraint linkedin_posts_stage_pkey primary key
     constraint linkedin_posts_stage_link_fkey references public.linkedin_links on delete cascade,
@@ -226,6 +228,7 @@ create table public.linkedin_posts_stage (
   extras jsonb not null default '{}',
   processed_at timestamptz not null
 );
+create index linkedin_posts_stage_by_age on public.linkedin_posts_stage (processed_at);
 
 create table public.companies (
   id bigint generated always as identity constraint companies_pkey primary key,

@@ -17,6 +17,7 @@ create table public.link_page_drafts (
 
   constraint link_page_drafts_pkey primary key (link_id, job_id)
 );
+create index link_page_drafts_by_age on public.link_page_drafts (fetched_at);
 comment on table public.link_page_drafts is
   'Pages as the jobs of the scraper brought them, until their attempts are completed.';
 

@@ -9,11 +9,12 @@ import { runArticles } from '../../local/demo/articles/run-articles.ts';
 import { runBooks } from '../../local/demo/books/run-books.ts';
 import { runDocuments } from '../../local/demo/documents/run-documents.ts';
 import { runLeads } from '../../local/demo/leads/run-leads.ts';
+import { runLinks } from '../../local/demo/links/run-links.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import type { Ended } from './run-command.ts';
 
-const demos = { articles: runArticles, books: runBooks, documents: runDocuments, leads: runLeads };
+const demos = { articles: runArticles, books: runBooks, documents: runDocuments, leads: runLeads, links: runLinks };
 
 /** Does what `npm run demo` does with these arguments and settings. Resolves to what it would print, without colours. */
 export async function demoHere(args: string[], env: Record<string, string>): Promise<Ended> {

@@ -132,6 +132,19 @@ test('a dead link goes on where its word says, and not beyond the stage that fai
   expect((await links.row(id)).status).toBe('scraped');
 });
 
+test('a link has one trace id over all its runs', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  for (let run = 0; run < 2; run++) {
+    await engine.sql.query('select millrace.cancel(id) from millrace.runs where status = $1', ['running']);
+    await links.write(id, 'new');
+  }
+  const { trace_id } = await links.row(id);
+  const runs = await engine.rows(
+    'select count(*)::int as runs, count(distinct trace_id)::int, min(trace_id::text) from millrace.runs',
+  );
+  expect(runs).toEqual([{ runs: 3, count: 1, min: trace_id }]);
+});
+
 test('what a person says of a link stays, and what the pipeline said may change', async ({ engine, links }) => {
   const id = await links.add('https://a.test/x');
   const worker = await links.worker('classify');

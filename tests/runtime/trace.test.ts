@@ -1,11 +1,17 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { fetchFeed } from '../../supabase/functions/_articles/feeds/fetch-feed.ts';
+import { tellSite } from '../../supabase/functions/_articles/site-hook.ts';
+import { sourceReader } from '../../supabase/functions/_links/source-reader.ts';
 import { createLog } from '../../supabase/functions/_millrace/log.ts';
 import { jobService, PermanentError, traceHeaders } from '../../supabase/functions/_millrace/mod.ts';
 import { askModel } from '../../supabase/functions/_millrace/model/model.ts';
+import { systemResolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { postEpisode } from '../../supabase/functions/_services/graphiti.ts';
 import { transcribeNow } from '../../supabase/functions/_services/transcription.ts';
+import { fetchWebFile } from '../../supabase/functions/_services/web-file.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { makeContext } from '../support/context.ts';
 import { startServer } from '../support/http-server.ts';
@@ -48,6 +54,68 @@ test('every request to a service says which run asks: submitting, asking after a
   ];
   await Promise.allSettled(asked);
   expect(server.received).toHaveLength(asked.length);
+  for (const { path, headers } of server.received)
+    expect({ path, trace: headers.traceparent }).toEqual({ path, trace: traceparent });
+});
+
+test('every request for a source, a file of the web and a notice to the site says which run asks', async () => {
+  const server = await startServer(({ path }) =>
+    path.startsWith('/token') ? { json: { access_token: 't' } } : { status: 503 },
+  );
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const account = {
+    client_email: 'reader@project.test',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    token_uri: `${server.url}/token`,
+  };
+  const env = {
+    SHEETS_API_URL: server.url,
+    GOOGLE_SERVICE_ACCOUNT: JSON.stringify(account),
+    NOTION_API_URL: server.url,
+    NOTION_TOKEN: 'n',
+    SITE_HOOK_URL: server.url,
+    SITE_HOOK_SECRET: `whsec_${'a'.repeat(32)}`,
+  };
+  const { context } = makeContext(env, { traceId, submission: 255 });
+  const { signal } = context;
+  const hosts = new Set([new URL(server.url).host]);
+  const source = { id: 's', column_name: null, cursor: null };
+  const sheet = {
+    ...source,
+    kind: 'sheet' as const,
+    address: 'https://docs.google.com/spreadsheets/d/abcdefghijklmnopqrst/edit',
+  };
+  const notion = {
+    ...source,
+    kind: 'notion' as const,
+    address: 'https://www.notion.so/0123456789abcdef0123456789abcdef',
+  };
+  await Promise.allSettled([
+    sourceReader(sheet, context)(null),
+    sourceReader(notion, context)(null),
+    fetchFeed(
+      new URL(server.url),
+      {},
+      { allowed: hosts, resolve: systemResolve, signal, timeoutMs: 5000, traced: context },
+    ),
+    fetchWebFile(server.url, {
+      accept: '*/*',
+      maxBytes: 1000,
+      timeoutMs: 5000,
+      signal,
+      allowed: { hosts, setting: 'ALLOW' },
+      traced: context,
+    }),
+    tellSite({ id: 'm', type: 'published', data: {} }, context),
+  ]);
+  expect(server.received.map(({ path }) => path.split('?')[0]).sort()).toEqual([
+    '/',
+    '/',
+    '/',
+    '/token',
+    expect.stringContaining('/v1/'),
+    expect.stringContaining('/v4/spreadsheets/'),
+  ]);
   for (const { path, headers } of server.received)
     expect({ path, trace: headers.traceparent }).toEqual({ path, trace: traceparent });
 });

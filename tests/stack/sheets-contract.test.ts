@@ -63,7 +63,7 @@ describe.each(targets)('%s', (_, start) => {
   beforeAll(async () => {
     target = await start();
     const { GOOGLE_SERVICE_ACCOUNT } = sheetsSettings.parse({ GOOGLE_SERVICE_ACCOUNT: target.serviceAccount });
-    const token = await accessToken(GOOGLE_SERVICE_ACCOUNT, AbortSignal.timeout(20_000));
+    const token = await accessToken(GOOGLE_SERVICE_ACCOUNT, { signal: AbortSignal.timeout(20_000), headers: {} });
     const oauth = new auth.OAuth2();
     oauth.setCredentials({ access_token: token });
     client = sheets({

@@ -13,7 +13,7 @@ export type StageDefinition = { name: string; needs?: string[] } & Row;
 
 export interface Definition {
   pipeline: string;
-  entity: { table: string; key: string; projection: string; metadata?: string; label?: string };
+  entity: { table: string; key: string; projection: string; metadata?: string; label?: string; trace?: string };
   stages: StageDefinition[];
 }
 

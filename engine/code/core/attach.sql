@@ -8,6 +8,7 @@
 --   leads__sizes(ids)                        how large the rows are
 --   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__metadata(ids)                     what runs copy, where declared
+--   leads__traces(ids)                       the trace ids of their runs, where declared
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
 --   leads__intake()                          the trigger on insert and update
@@ -151,6 +152,7 @@ begin
   from millrace.pipelines p
   where p.projection <> 'none';
   perform millrace.write_project_entities(v_ids, v_names);
+  perform millrace.write_trace_dispatch();
 end
 $write$;
 
@@ -235,6 +237,7 @@ begin
   perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
   perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_metadata(v_pipeline, v_key_type);
+  perform millrace.write_traces(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);

@@ -278,6 +278,7 @@ begin
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
   perform millrace.check_label(v_definition);
+  perform millrace.check_trace(v_definition);
   perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);

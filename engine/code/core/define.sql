@@ -344,6 +344,7 @@ begin
   perform millrace.save_alerts(v_definition);
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
   perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_trace(v_pipeline_id, v_definition);
   perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   perform millrace.show_changed(v_pipeline_id, v_changed);

@@ -105,6 +105,7 @@ as $$
      "wanted":"an object of column, values and failed"
     },
     "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
+    "trace":{"type":"string","minLength":1,"wanted":"the name of a uuid column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{

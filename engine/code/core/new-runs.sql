@@ -70,6 +70,7 @@ declare
   v_pipeline millrace.pipelines;
   v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
   v_given text[];
+  v_traces uuid[];
   v_runs bigint[];
   v_stage millrace.version_stages;
 begin
@@ -79,11 +80,16 @@ begin
     v_given := millrace.given_at_first(
       p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
   end if;
+  if v_pipeline.trace_column is not null then
+    v_traces := millrace.traces_of_entities(p_pipeline_id, p_entity_ids);
+  end if;
   with added as (
     insert into millrace.runs
-      (pipeline_id, version_id, entity_id, metadata_id, given, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, e.given::int[], v_now
-    from unnest(p_entity_ids, v_copied.ids, v_given) e(id, metadata_id, given)
+      (pipeline_id, version_id, entity_id, trace_id, metadata_id, given, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id,
+      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], v_now
+    from unnest(p_entity_ids, v_traces, v_copied.ids, v_given)
+      e(id, trace_id, metadata_id, given)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;

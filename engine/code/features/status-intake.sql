@@ -1,7 +1,8 @@
 -- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
--- version that a row's live run has, else of the current one.
+-- version that a row's live run has, else of the current one. A due time that they write moves the
+-- retry that waits for it.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
 -- to judge by, the stage that is live, and the last stage that may be started over, null where
@@ -174,5 +175,106 @@ begin
           v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
+end
+$$;
+
+-- Raises MR005 where a due time was written that moves nothing: at a row in no backoff, at one that
+-- its tenant's quota holds back, or a time at which nothing would ever be due.
+create or replace function millrace.refuse_retry(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
+  v_column text := v_status ->> 'retry_at';
+  v_faults text[];
+begin
+  select array_agg(i.id order by i.id) into v_faults
+  from unnest(p_ids, p_was) i(id, was)
+  where i.was is null;
+  if v_faults is not null then
+    raise exception '% was written to %, but no retry waits there',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = format('Only a retry in backoff can be moved. '
+        'To begin a stage, write %s.', v_status ->> 'column');
+  end if;
+  select array_agg(i.id order by i.id) into v_faults
+  from unnest(p_ids, p_at) i(id, at)
+  where i.at is null or i.at > millrace.now() + interval '1 year' or not isfinite(i.at);
+  if v_faults is not null then
+    raise exception '% of % was set to no time within a year',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). '
+        'To stop a run: select millrace.cancel(run).';
+  end if;
+  v_faults := array(
+    select r.entity_id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by 1);
+  if cardinality(v_faults) > 0 then
+    raise exception '% was written to %, whose quota holds them back',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = 'They go on when its window is over, or once it is raised.';
+  end if;
+end
+$$;
+
+-- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
+-- now. A retry that a worker has just taken stays its own, and its row shows that again. The
+-- caller, an intake trigger, holds the entities.
+create or replace function millrace.on_retries_moved(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+  v_ids bigint[];
+  v_stages int[];
+begin
+  perform millrace.refuse_retry(p_pipeline_id, p_ids, p_was, p_at);
+  select coalesce(array_agg(l.id), '{}') into v_runs
+  from (
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id + 0
+    for no key update) l;
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = any (v_runs)
+      and a.state = 'queued'
+    order by a.id
+    for update);
+  update millrace.attempts a
+  set queue_at = greatest(i.at, v_now)
+  from millrace.runs r, unnest(p_ids, p_at) i(id, at)
+  where a.id = any (v_ids)
+    and r.id = a.run_id
+    and i.id = r.entity_id;
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, v_runs) from unnest(v_stages) s;
+  perform millrace.show_status(p_pipeline_id, p_ids);
+  perform millrace.wake(v_stages);
 end
 $$;

@@ -90,6 +90,34 @@ begin
 end
 $write$;
 
+-- Writes the statements that move retries to the due times that people wrote, at rows whose status
+-- stayed; empty where the definition has no column for them. A status that is written too begins
+-- its stage at once.
+create or replace function millrace.intake_of_retries(
+  p_pipeline millrace.pipelines, p_from text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if not p_pipeline.status ? 'retry_at' then
+    return '';
+  end if;
+  return format($f$
+    select array_agg(n.%1$I::text order by n.%1$I) as ids,
+      array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at
+    into v_moved
+    from %4$s
+    where n.%3$I is not distinct from o.%3$I
+      and n.%2$I is distinct from o.%2$I;
+    if v_moved.ids is not null then
+      perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
+    end if;$f$,
+    p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'column',
+    p_from, p_pipeline.id);
+end
+$write$;
+
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
 -- keeps its plan of a reference's check, too, and the history refers to the rows.
@@ -119,7 +147,7 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
   v_said text; v_told text[];
-  v_written record;
+  v_written record; v_moved record;
 begin
   if tg_op = 'UPDATE' then
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
@@ -130,7 +158,7 @@ begin
     where %5$s;
     if v_written.ids is not null then
       v_actor := millrace.actor(tg_relid);%6$s
-    end if;
+    end if;%10$s
   else
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
       array_fill(null::text, array[count(*)::int]) as was,
@@ -149,7 +177,7 @@ begin
   return null;
 end $$;$f$,
     p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id);
+    v_bodies[2], p_pipeline.id, millrace.intake_of_retries(p_pipeline, v_both));
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;

@@ -1,4 +1,4 @@
-import { type HandlerContext, PermanentError, RetriableError } from '../_millrace/mod.ts';
+import { type HandlerContext, PermanentError, RetriableError, type Traced } from '../_millrace/mod.ts';
 import { oneAtATime } from '../_services/one-at-a-time.ts';
 import { fetchWebFile, type WebFile } from '../_services/web-file.ts';
 import { webAddress } from './clean-url.ts';
@@ -50,7 +50,7 @@ async function shrunk(bytes: Uint8Array<ArrayBuffer>): Promise<Bitmap | Unusable
 
 async function imageOf(
   image: string | null,
-  { env, signal }: Pick<HandlerContext, 'env' | 'signal'>,
+  { env, signal, ...traced }: Pick<HandlerContext, 'env' | 'signal'> & Traced,
   isLast: boolean,
 ): Promise<WebFile | Unusable> {
   const url = webAddress(image ?? '');
@@ -58,7 +58,7 @@ async function imageOf(
   const allowed = allowedHosts(env);
   try {
     const accept = 'image/jpeg, image/png;q=0.9';
-    return await fetchWebFile(url, { accept, maxBytes, timeoutMs, signal, allowed, check: checkPicture });
+    return await fetchWebFile(url, { accept, maxBytes, timeoutMs, signal, allowed, traced, check: checkPicture });
   } catch (error) {
     const isPassing = error instanceof RetriableError && !isLast;
     const isKnown =

@@ -1,4 +1,4 @@
-import { type HandlerContext, PermanentError } from '../_millrace/mod.ts';
+import { type HandlerContext, PermanentError, type Traced } from '../_millrace/mod.ts';
 import type { FetchResult } from '../_pipelines/articles-results.ts';
 import { oneAtATime } from '../_services/one-at-a-time.ts';
 import { readPdfText } from '../_services/pdf/pdf-text.ts';
@@ -25,9 +25,10 @@ const reasons: Record<string, string> = {
  */
 export async function pdfArticle(
   url: string,
-  { env, signal }: Pick<HandlerContext, 'env' | 'signal'>,
+  { env, signal, ...traced }: Pick<HandlerContext, 'env' | 'signal'> & Traced,
 ): Promise<FetchResult | null> {
-  const options = { accept: 'application/pdf', maxBytes, timeoutMs: 15_000, signal, allowed: allowedHosts(env) };
+  const allowed = allowedHosts(env);
+  const options = { accept: 'application/pdf', maxBytes, timeoutMs: 15_000, signal, allowed, traced };
   return oneAtATime(signal, async () => {
     try {
       const file = await fetchWebFile(url, { ...options, check: refuseOthers });

@@ -1,6 +1,14 @@
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
-import { type Env, errorFromStatus, messageOf, RetriableError, readSettings } from '../_millrace/mod.ts';
+import {
+  errorFromStatus,
+  type HandlerContext,
+  messageOf,
+  RetriableError,
+  readSettings,
+  type Traced,
+  traceHeaders,
+} from '../_millrace/mod.ts';
 
 /** Where the site hears of publications. */
 export const siteHookSettings = z.object({
@@ -28,13 +36,17 @@ export interface SiteMessage {
  * Tells the site, signed as Standard Webhooks says; false where no SITE_HOOK_URL is set. Throws a StageError: all but a wrong
  * setting is worth another try, since the publication stands whatever the site says.
  */
-export async function tellSite({ id, type, data }: SiteMessage, env: Env, signal: AbortSignal): Promise<boolean> {
+export async function tellSite(
+  { id, type, data }: SiteMessage,
+  { env, signal, ...traced }: Pick<HandlerContext, 'env' | 'signal'> & Traced,
+): Promise<boolean> {
   const { SITE_HOOK_URL: url } = readSettings(siteHookSettings, env);
   if (url === undefined) return false;
   const { SITE_HOOK_SECRET: secret } = readSettings(signingSettings, env);
   const now = new Date();
   const body = JSON.stringify({ type, timestamp: now.toISOString(), data });
   const headers = {
+    ...traceHeaders(traced),
     'content-type': 'application/json',
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Env, readSettings } from '../_millrace/mod.ts';
+import { type HandlerContext, readSettings, type Traced } from '../_millrace/mod.ts';
 import { notionClient } from '../_services/notion/notion-client.ts';
 import { notionSettings } from '../_services/notion/notion-settings.ts';
 import { type NotionCursor, readDataSource } from '../_services/notion/read-data-source.ts';
@@ -27,14 +27,13 @@ const timeoutMs = 15_000;
 /** The way to read a source, by its kind. Throws a MisconfiguredError where its settings are missing. */
 export function sourceReader(
   { kind, address, column_name: column }: LinkSource,
-  env: Env,
-  signal: AbortSignal,
+  { env, signal, ...traced }: Pick<HandlerContext, 'env' | 'signal'> & Traced,
 ): ReadOn {
   if (kind === 'sheet') {
-    const access = { settings: readSettings(sheetsSettings, env), signal, timeoutMs };
+    const access = { settings: readSettings(sheetsSettings, env), signal, timeoutMs, traced };
     return (cursor) => readSheet({ address, column, cursor: cursor as SheetCursor | null }, access);
   }
-  const notion = notionClient(readSettings(notionSettings, env), signal, timeoutMs);
+  const notion = notionClient(readSettings(notionSettings, env), signal, timeoutMs, traced);
   return (cursor) =>
     readDataSource(notion, { address, column, cursor: cursor as NotionCursor | null }, () => new Date());
 }

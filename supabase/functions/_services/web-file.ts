@@ -1,5 +1,5 @@
 import { classifyNetworkError, errorFromStatus } from '../_millrace/errors.ts';
-import { PermanentError } from '../_millrace/mod.ts';
+import { PermanentError, type Traced, traceHeaders } from '../_millrace/mod.ts';
 import { type PublicFetchOptions, publicFetch } from './public-fetch.ts';
 
 /** How a file is to be fetched. */
@@ -9,6 +9,8 @@ export interface WebFileOptions extends Omit<PublicFetchOptions, 'headers'> {
   maxBytes: number;
   /** How long it may take, redirects and body included. */
   timeoutMs: number;
+  /** For whom it is fetched: the stage's context. */
+  traced?: Traced;
   /** Says by the beginning of the file whether the rest is wanted, and throws where it is not. */
   check?: (head: Uint8Array) => void;
 }
@@ -39,7 +41,11 @@ const headBytes = 64 * 1024;
  */
 export async function fetchWebFile(start: string, options: WebFileOptions): Promise<WebFile> {
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-  const headers = { accept: options.accept, 'user-agent': 'MillraceFetcher/1.0' };
+  const headers = {
+    accept: options.accept,
+    'user-agent': 'MillraceFetcher/1.0',
+    ...traceHeaders(options.traced ?? {}),
+  };
   try {
     const { answer, url } = await publicFetch(new URL(start), { ...options, headers, signal });
     return { url: url.href, bytes: await readAnswer(answer, url, options) };

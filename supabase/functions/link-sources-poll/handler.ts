@@ -20,12 +20,13 @@ const savedLinks = z.object({ saved: z.boolean(), found: z.int(), too_long: z.st
 /** Polls a source. What is wrong with the source is its result: the row shows it, and is due again by its interval. */
 export async function pollLinks(
   { entity }: z.output<typeof input>,
-  { env, signal, retryCount }: HandlerContext,
+  context: HandlerContext,
 ): Promise<z.input<typeof linkPollResult>> {
+  const { env, signal, retryCount } = context;
   if (retryCount > 0) await postpone(entity.id, `Polling it was cut off ${retryCount} times.`, env, signal);
   try {
     const cursor = entity.cursor ?? null;
-    const read = sourceReader(entity, env, signal);
+    const read = sourceReader(entity, context);
     const { found, more, tooLong } = await pollSource(cursor, read, saver(entity.id, env, signal), limits);
     const message = `The link at ${tooLong} is longer than 2,048 bytes and was left out: shorten it.`;
     return { found, more, error: tooLong === null ? null : { code: 'too_long', message }, wait_seconds: null };

@@ -13,8 +13,9 @@ const output = z.object({ told: z.boolean() });
  */
 export async function tell(
   { entity }: z.output<typeof input>,
-  { env, signal }: HandlerContext,
+  context: HandlerContext,
 ): Promise<z.input<typeof output>> {
+  const { env, signal } = context;
   const { data, error, status } = await projectClient(env)
     .rows.from('publication')
     .select('id, slug, title, summary, tags, thumbnail_url, url, published_at, updated_at')
@@ -23,7 +24,7 @@ export async function tell(
     .maybeSingle();
   signal.throwIfAborted();
   if (error) throw projectError(status, error, `Reading publication ${entity.publication_id}`);
-  return { told: data !== null && (await tellSite({ id: entity.id, type: entity.type, data }, env, signal)) };
+  return { told: data !== null && (await tellSite({ id: entity.id, type: entity.type, data }, context)) };
 }
 
 export const tellStage = defineStage({

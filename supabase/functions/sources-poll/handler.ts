@@ -36,7 +36,7 @@ export async function pollFeed(
   }
   try {
     const { problem, waitMs, ...poll } = await pollSource(entity, {
-      access: { allowed, resolve: systemResolve, signal, timeoutMs },
+      access: { allowed, resolve: systemResolve, signal, timeoutMs, traced: context },
       limits: { ...limits, newUrls },
       unknown: (urls) => unknownUrls(urls, env, signal),
       now: () => new Date(),

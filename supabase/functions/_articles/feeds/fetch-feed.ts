@@ -1,4 +1,4 @@
-import { errorFromStatus, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import { errorFromStatus, PermanentError, RetriableError, type Traced, traceHeaders } from '../../_millrace/mod.ts';
 import type { Resolve } from '../../_millrace/public-hosts.ts';
 import { publicFetch } from '../../_services/public-fetch.ts';
 import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
@@ -17,6 +17,8 @@ export interface FeedAccess {
   signal: AbortSignal;
   /** How long one address may take, redirects and body included. */
   timeoutMs: number;
+  /** For whom they are read: the stage's context. */
+  traced?: Traced;
 }
 
 /** What an earlier answer said, so that one that has not changed need not be sent again. */
@@ -54,11 +56,12 @@ export function readFeedAddress(text: string): URL {
 export async function fetchFeed(
   start: URL,
   { etag, lastModified }: Conditions,
-  { allowed, resolve, signal: given, timeoutMs }: FeedAccess,
+  { allowed, resolve, signal: given, timeoutMs, traced = {} }: FeedAccess,
 ): Promise<FetchedFeed | null> {
   const signal = AbortSignal.any([given, AbortSignal.timeout(timeoutMs)]);
   const asking = {
     ...headers,
+    ...traceHeaders(traced),
     ...(etag ? { 'if-none-match': etag } : {}),
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };

@@ -416,6 +416,8 @@ const entity = z
     status: status.optional(),
     /** A text column by which people know the row, such as a URL or a title; the search looks for it by an index of yours. */
     label: filled('the name of a text column').optional(),
+    /** A uuid column: the trace id of all the row's runs. Left out, each run has one of its own. */
+    trace: filled('the name of a uuid column').optional(),
     /** A timestamptz column: once it is past, the sweep starts a run. Needs an index of yours. */
     due: filled('the name of a timestamptz column').optional(),
     /** A jsonb column, which a run copies when it starts. */

@@ -116,12 +116,12 @@ async function forward(
   platform: Platform,
   recorder: JobRecorder,
 ): Promise<Response> {
-  const { pipeline, stage, submission, service } = origin;
+  const { pipeline, stage, submission, service, trace_id: trace, entity_id: entity } = origin;
   try {
     const query = `callback&${originParams(origin)}`;
     const answer = await callStage(platform, name, { query, body, timeoutMs: FINISH_TIME_MS }, callbackAnswer);
     const { status } = answer;
-    log.info('a callback was answered', { pipeline, stage, submission, status });
+    log.info('a callback was answered', { pipeline, stage, trace, entity, submission, status });
     // Only these statuses speak of the callback; any other speaks of the way to the function.
     if (status === 200 || status === 400 || status === 503) return Response.json(answer.body, { status });
     throw new UnavailableError(

@@ -62,7 +62,8 @@ async function outcomeOf(
 ): Promise<JobOutcomeItem> {
   const finished = job ?? (await askFor(service, jobId, origin, env));
   const signal = AbortSignal.timeout(FINISH_TIMEOUT_MS);
-  const outcome = await finishJob(stage, finished, { env, entityId: origin.entity_id, signal });
+  const { entity_id: entityId, trace_id: traceId, submission } = origin;
+  const outcome = await finishJob(stage, finished, { env, entityId, traceId, submission, signal });
   return { ...origin, service: service.name, job_id: jobId, ...outcome };
 }
 

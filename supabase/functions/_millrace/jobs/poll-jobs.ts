@@ -94,7 +94,8 @@ async function askStage(jobs: WaitingJob[], platform: Platform, recorder: JobRec
     await callStage(platform, name, { body, timeoutMs: ASK_TIME_MS }, pollAnswer);
   } catch (error) {
     const { code, message } = classify(error);
-    log.error('jobs could not be asked after', { jobs: jobs.length, code, error: message });
+    const traces = jobs.map((job) => job.trace_id);
+    log.error('jobs could not be asked after', { pipeline, stage, jobs: jobs.length, traces, code, error: message });
     await recorder.noteFaults(
       jobs.map(({ submission, service, job_id }) => ({ submission, service, job_id, code, message })),
     );

@@ -82,7 +82,7 @@ async function conclude(
   const outcome =
     asked.state === 'lost'
       ? lost(service, job_id)
-      : await finishJob(stage, asked.job, { env, entityId: entity_id, signal });
+      : await finishJob(stage, asked.job, { env, entityId: entity_id, traceId: trace_id, submission, signal });
   return { ended: { submission, trace_id, pipeline, stage: name, entity_id, service, job_id, ...outcome } };
 }
 

@@ -6,6 +6,7 @@ import type { Usage } from '../engine/engine-contract.ts';
 import type { Service } from '../jobs/service.ts';
 import type { Log } from '../log.ts';
 import type { Env, SettingsGroup } from '../settings.ts';
+import type { Traced } from '../trace.ts';
 import type { Children } from './spawn-children.ts';
 
 /** What a handler knows beside its input. */
@@ -88,7 +89,7 @@ export class HandedBack {
 }
 
 /** What a finish function knows beside the job. */
-export interface FinishContext {
+export interface FinishContext extends Traced {
   env: Env;
   entityId: string;
   /** Aborted when the time for finishing is over. */

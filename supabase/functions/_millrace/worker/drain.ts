@@ -44,7 +44,7 @@ export class Drain {
       log.info('drained', { worker, end });
       return end;
     } catch (error) {
-      const unsaved = this.held.unsaved();
+      const unsaved = this.held.unsaved().map((attempt) => this.held.about(attempt));
       log.error('a worker ended early, its leases will expire', { worker, error: messageOf(error), unsaved });
       return 'failed';
     } finally {

@@ -102,7 +102,8 @@ export class WorkerSession {
       log,
       unfinished: () => held.unfinished(),
       onLost: (attempts) => {
-        const lost = held.lose(attempts);
+        const known = new Map(attempts.map((attempt) => [attempt, held.about(attempt)]));
+        const lost = held.lose(attempts).map((attempt) => known.get(attempt));
         if (lost.length > 0) log.warn('leases were lost, their handlers are stopped', { attempts: lost });
       },
     });

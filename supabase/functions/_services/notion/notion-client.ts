@@ -1,7 +1,14 @@
 import { APIResponseError, Client, LogLevel, RequestTimeoutError, UnknownHTTPResponseError } from '@notionhq/client';
 import type { z } from 'zod';
 import { classifyNetworkError, errorFromStatus } from '../../_millrace/errors.ts';
-import { MisconfiguredError, messageOf, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import {
+  MisconfiguredError,
+  messageOf,
+  PermanentError,
+  RetriableError,
+  type Traced,
+  traceHeaders,
+} from '../../_millrace/mod.ts';
 import type { notionSettings } from './notion-settings.ts';
 
 const remedies: Record<string, string> = {
@@ -11,12 +18,17 @@ const remedies: Record<string, string> = {
   validation_error: 'correct the address',
 };
 
-/** Notion as the settings know it. Requests end with `signal`; nothing is tried again, since a poll is. */
+/** Notion as the settings know it, asked for `traced`. Requests end with `signal`; nothing is tried again, since a poll is. */
 export function notionClient(
   settings: z.output<typeof notionSettings>,
   signal: AbortSignal,
   timeoutMs: number,
+  traced: Traced = {},
 ): Client {
+  const withTrace = (init: RequestInit) => ({
+    ...init,
+    headers: { ...(init.headers as Record<string, string>), ...traceHeaders(traced) },
+  });
   return new Client({
     auth: settings.NOTION_TOKEN,
     baseUrl: settings.NOTION_API_URL,
@@ -25,7 +37,7 @@ export function notionClient(
     // Its errors are thrown as well, and the engine records those.
     logLevel: LogLevel.ERROR,
     logger: () => {},
-    fetch: (url, init) => fetch(url, { ...(init as RequestInit), signal }),
+    fetch: (url, init) => fetch(url, { ...withTrace(init as RequestInit), signal }),
   });
 }
 

@@ -11,17 +11,23 @@ const leastSeconds = 60;
 
 const answer = z.object({ access_token: z.string(), expires_in: z.number().default(3600) });
 
+/** How Google is asked. */
+interface Asking {
+  signal: AbortSignal;
+  headers: Record<string, string>;
+}
+
 const kept = new Map<string, { token: string; until: number }>();
 
 /**
  * A token with which a service account may read sheets: signs a claim with its key and has it exchanged, unless the last one is
  * still good. Throws a MisconfiguredError for a key that is broken or refused, a RetriableError where nobody answers.
  */
-export async function accessToken(account: ServiceAccount, signal: AbortSignal): Promise<string> {
+export async function accessToken(account: ServiceAccount, asking: Asking): Promise<string> {
   const name = JSON.stringify(account);
   const last = kept.get(name);
   if (last && last.until > Date.now()) return last.token;
-  const { access_token, expires_in } = await exchange(account, await signedClaim(account), signal);
+  const { access_token, expires_in } = await exchange(account, await signedClaim(account), asking);
   kept.set(name, { token: access_token, until: Date.now() + (expires_in - leastSeconds) * 1000 });
   return access_token;
 }
@@ -49,9 +55,9 @@ async function signedClaim({ client_email, private_key, private_key_id, token_ur
   }
 }
 
-async function exchange(account: ServiceAccount, assertion: string, signal: AbortSignal) {
+async function exchange(account: ServiceAccount, assertion: string, asking: Asking) {
   const body = new URLSearchParams({ grant_type: grantType, assertion });
-  const response = await fetch(account.token_uri, { method: 'POST', body, signal });
+  const response = await fetch(account.token_uri, { method: 'POST', body, ...asking });
   const text = await response.text();
   if (response.status === 400 || response.status === 401) {
     throw new MisconfiguredError(

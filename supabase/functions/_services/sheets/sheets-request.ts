@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { errorFromStatus } from '../../_millrace/errors.ts';
-import { MisconfiguredError, PermanentError, RetriableError } from '../../_millrace/mod.ts';
+import { MisconfiguredError, PermanentError, RetriableError, type Traced, traceHeaders } from '../../_millrace/mod.ts';
 import { accessToken, forgetTokens } from './access-token.ts';
 import type { sheetsSettings } from './sheets-settings.ts';
 
@@ -10,6 +10,8 @@ export interface SheetsAccess {
   signal: AbortSignal;
   /** How long one request may take. */
   timeoutMs: number;
+  /** For whom they are read: the stage's context. */
+  traced?: Traced;
 }
 
 const maxBytes = 30 * 1024 * 1024;
@@ -20,14 +22,15 @@ const minuteMs = 60_000;
 export async function askForSheet(
   id: string,
   query: { fields: string; range?: string },
-  { settings, signal, timeoutMs }: SheetsAccess,
+  { settings, signal, timeoutMs, traced = {} }: SheetsAccess,
 ): Promise<string> {
   const url = new URL(`${settings.SHEETS_API_URL}/v4/spreadsheets/${encodeURIComponent(id)}`);
   url.searchParams.set('fields', query.fields);
   if (query.range !== undefined) url.searchParams.set('ranges', query.range);
   const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const authorization = `Bearer ${await accessToken(settings.GOOGLE_SERVICE_ACCOUNT, until)}`;
-  const response = await fetch(url, { headers: { authorization }, signal: until });
+  const headers = traceHeaders(traced);
+  const token = await accessToken(settings.GOOGLE_SERVICE_ACCOUNT, { signal: until, headers });
+  const response = await fetch(url, { headers: { ...headers, authorization: `Bearer ${token}` }, signal: until });
   if (Number(response.headers.get('content-length')) > maxBytes) {
     await response.body?.cancel();
     throw new PermanentError('too_large', 'A range of the sheet has over 30 MB: name the column that has the links.');

@@ -1,0 +1,25 @@
+import type { NextSteps } from '../next-steps.ts';
+
+/** Where to look next after the links' demo; `folder` has the files that the stand-ins serve, `link` is one of the links. */
+export function linkSteps(folder: string, link: string): NextSteps {
+  return {
+    keep: ['npm run demo -- links --keep', ', with the sheet and the data source'],
+    addresses: [['Sources', folder]],
+    statements: [
+      ['select * from link_queues;', 'what waits where'],
+      ['select status, count(*) from linkedin_links group by 1;', 'the words of all links'],
+      [
+        `select * from millrace.search(canonical_url('${link}'));`,
+        'the runs of one link, by its address however it is written',
+      ],
+      ["select * from millrace.timeline(millrace.run_of('links', '1'));", 'what was tried for it'],
+      ["insert into linkedin_links (raw_url) values ('https://…');", 'a link of your own'],
+      ["update linkedin_links set status = 'queued' where id = 1;", 'fetches a page anew'],
+      ["update linkedin_links set next_attempt_at = now() where status = 'error';", 'tries again at once'],
+      ['update link_sources set next_poll_at = now();', 'polls the sources at once'],
+      ['select * from link_events order by at;', 'what happened to links'],
+    ],
+    commands: [['npm run demo -- links --sheet FILE.csv https://…', 'does the same for links of your choice.']],
+    note: 'Read on: docs/examples/links.md, docs/patterns/status.md, docs/alerting.md.',
+  };
+}

@@ -1,0 +1,117 @@
+import type pg from 'pg';
+import pc from 'picocolors';
+import { dollars } from '../print-costs.ts';
+import { printTable } from '../print-table.ts';
+import { wrapText } from '../wrap-text.ts';
+
+type Print = (line: string) => void;
+
+/** Prints what each source has brought, and what is wrong with it. Resolves to how many fail. */
+export async function printSources(client: pg.Client, print: Print): Promise<number> {
+  const { rows } = await client.query<{ kind: string; address: string; found: number; error: string | null }>(
+    'select kind, address, found, last_error as error from public.link_sources order by created_at, address',
+  );
+  printTable(
+    [['source'], ['address'], ['new links', 'right']],
+    rows.map(({ kind, address, found }) => [kind, address, String(found)]),
+    print,
+  );
+  const failed = rows.filter(({ error }) => error !== null);
+  for (const { kind, error } of failed)
+    for (const line of wrapText(`${kind}: ${error}`, 86)) print(`  ${pc.red('✗')} ${line}`);
+  return failed.length;
+}
+
+/** Prints the links of a word with what they say, alike ones together. */
+export async function printCauses(client: pg.Client, word: string, print: Print): Promise<number> {
+  const { rows } = await client.query<{ link: string; error: string | null }>(
+    'select canonical_url as link, last_error as error from public.linkedin_links where status = $1 order by last_error, id',
+    [word],
+  );
+  for (const { link, error } of rows) {
+    print(`  ${word === 'dead' ? pc.red('✗') : pc.yellow('…')} ${link}`);
+    // Its own address stands above.
+    for (const line of wrapText((error ?? 'no error given').replace(/^https?:\/\/\S+: /, ''), 82))
+      print(pc.dim(`      ${line}`));
+  }
+  return rows.length;
+}
+
+/** Prints the alerts of a rule, raised and resolved. */
+export async function printAlerts(client: pg.Client, rule: string, print: Print): Promise<void> {
+  const { rows } = await client.query<{ message: string; raised: string; resolved: string | null }>(
+    `select message, to_char(raised_at, 'HH24:MI:SS') as raised, to_char(resolved_at, 'HH24:MI:SS') as resolved
+     from millrace.rule_alerts where rule = $1 order by id`,
+    [rule],
+  );
+  for (const { message, raised, resolved } of rows) {
+    print(`  ${resolved === null ? pc.red('raised') : pc.green('resolved')}  ${message}`);
+    print(pc.dim(`          raised at ${raised}${resolved === null ? '' : `, resolved at ${resolved}`}`));
+  }
+  if (rows.length === 0) print(pc.red('  none was raised'));
+}
+
+/** Prints the jobs with their companies. Resolves to how many there are. */
+export async function printJobs(client: pg.Client, print: Print): Promise<number> {
+  const { rows } = await client.query<Record<'company' | 'title' | 'location' | 'salary', string | null>>(
+    `select c.name as company, j.title, j.location, j.salary
+     from public.jobs j left join public.companies c on c.id = j.company_id order by c.name, j.title`,
+  );
+  printTable(
+    [['company'], ['job'], ['where'], ['pay']],
+    rows.map(({ company, title, location, salary }) => [company, title, location, salary].map(cut)),
+    print,
+  );
+  const { rows: counted } = await client.query<{ jobs: number; companies: number }>(
+    'select (select count(*)::int from public.jobs) as jobs, (select count(*)::int from public.companies) as companies',
+  );
+  print(pc.dim(`  ${counted[0]?.jobs} jobs of ${counted[0]?.companies} companies, however they are written`));
+  return rows.length;
+}
+
+function cut(text: string | null): string {
+  const shown = (text ?? '–').replace(/\s+/g, ' ');
+  return shown.length > 34 ? `${shown.slice(0, 33)}…` : shown;
+}
+
+/** Prints what each stage has done and spent, as the figures have it. */
+export async function printSpend(client: pg.Client, print: Print): Promise<void> {
+  const { rows } = await client.query<{
+    stage: string;
+    completed: number;
+    retried: number;
+    failed: number;
+    p95: number | null;
+    tokens: number;
+    cost: number | null;
+  }>(
+    `select s.name as stage, f.completed::int, f.retried::int, f.failed::int, f.run_p95_ms::int as p95,
+       coalesce(f.input_tokens + f.output_tokens, 0)::int as tokens, f.cost_usd::float as cost
+     from millrace.pipelines p
+     join millrace.version_stages vs on vs.version_id = p.current_version_id
+     join millrace.stages s on s.id = vs.stage_id
+     cross join lateral millrace.figures('links', s.name, millrace.now() - interval '1 hour') f
+     where p.name = 'links' order by vs.position`,
+  );
+  printTable(
+    [
+      ['stage'],
+      ['completed', 'right'],
+      ['tried again', 'right'],
+      ['failed', 'right'],
+      ['p95', 'right'],
+      ['tokens', 'right'],
+      ['cost', 'right'],
+    ],
+    rows.map(({ stage, completed, retried, failed, p95, tokens, cost }) => [
+      stage,
+      String(completed),
+      String(retried),
+      String(failed),
+      p95 === null ? '–' : `${(p95 / 1000).toFixed(1)} s`,
+      tokens.toLocaleString('en-US'),
+      tokens > 0 ? dollars(cost) : '',
+    ]),
+    print,
+  );
+}

@@ -1,0 +1,148 @@
+// The demo of the links pipelines, on a stack of its own.
+import type pg from 'pg';
+import pc from 'picocolors';
+import { readSettings } from '../../platform/settings.ts';
+import { allowHosts } from '../leads/leads.ts';
+import { heading, onAStack, print } from '../on-a-stack.ts';
+import { startBoards } from '../samples/links/server.ts';
+import { demoSettings } from '../settings.ts';
+import { judgeNow, pauseExtract, rule } from './alert-on-backlog.ts';
+import { linkSteps } from './next-steps-links.ts';
+import { printAlerts, printCauses, printJobs, printSources, printSpend } from './report-links.ts';
+import { type Samples, sampleLinks } from './sample-links.ts';
+import { copySheet, type DemoSource, sourcesFolder, writeSamples } from './source-files.ts';
+import { watchLinks } from './watch-links.ts';
+
+export interface LinksArguments {
+  keep: boolean;
+  /** Links of the user's own; with none, and no sheet, the samples are taken. */
+  urls: URL[];
+  sheet: string | null;
+}
+
+/** What is to be taken in. */
+interface Given {
+  sources: DemoSource[];
+  urls: URL[];
+  samples: Samples | null;
+}
+
+/** Runs the links pipelines from a sheet and a data source to jobs. Resolves to the exit code. */
+export async function runLinks({ keep, urls, sheet }: LinksArguments, ending: AbortSignal): Promise<number> {
+  const { folder, remove } = sourcesFolder();
+  const boards = await startBoards();
+  try {
+    const samples = urls.length > 0 || sheet !== null ? null : sampleLinks(boards);
+    const sources = samples ? writeSamples(folder, samples) : sheet === null ? [] : [copySheet(folder, sheet)];
+    const settings = demoSettings(readSettings(), 'links');
+    const reachable = samples ? boards.urls : urls.map(({ href }) => href);
+    Object.assign(settings.env, {
+      SOURCES_FOLDER: folder,
+      ...(reachable.length > 0 && { SCRAPER_ALLOW_HOSTS: allowHosts(reachable, settings.env.SCRAPER_ALLOW_HOSTS) }),
+    });
+    const title = 'Millrace: from links to jobs and companies, on Supabase without Docker';
+    return await onAStack({ title, settings, keep, ending }, (_, client) =>
+      show(client, { sources, urls, samples }, folder, (resting) =>
+        watchLinks({ client, limitMs: settings.limitMs, resting, signal: ending, out: process.stdout }),
+      ),
+    );
+  } finally {
+    await boards.stop();
+    remove();
+  }
+}
+
+async function show(client: pg.Client, given: Given, folder: string, watch: (resting: string[]) => Promise<boolean>) {
+  const paused = given.samples !== null;
+  await enter(client, given);
+  if (paused) await pauseExtract(client, 10);
+  heading('3. What waits in each queue');
+  if (!(await watch(['staged', 'error', 'extracted', 'dead'].filter((word) => paused || word !== 'staged'))))
+    return outcome(folder, given, 'Nothing has moved for some minutes: it was given up.');
+
+  heading('4. The sources');
+  const failing = await printSources(client, print);
+  if (paused)
+    print(
+      pc.dim('  The other rows of both were known: fourteen are links that stand there twice, in another spelling.'),
+    );
+  if (paused) await raiseAlert(client);
+  heading(`${paused ? 6 : 5}. What asks for patience`);
+  const patient = await printCauses(client, 'error', print);
+  if (patient > 0) {
+    const retry = "update linkedin_links set next_attempt_at = now() where status = 'error';";
+    print(`  ${pc.cyan(retry)}  ${pc.dim('tries them now')}`);
+    await client.query(retry.replace('linkedin_links', 'public.linkedin_links'));
+  } else print(pc.dim('  nothing'));
+  if (paused) {
+    print(pc.dim('  A captcha stays one: that link is tried four times more, and is dead then.'));
+    await client.query(`select millrace.unpause('links', 'extract')`);
+  }
+  if (!(await watch(['error', 'extracted', 'dead'])))
+    return outcome(folder, given, 'Nothing has moved for some minutes: it was given up.');
+  if (paused) {
+    heading('7. The alert is over');
+    await judgeNow(client);
+    await printAlerts(client, rule, print);
+  }
+  heading(`${paused ? 8 : 6}. What ended, and why`);
+  await printCauses(client, 'dead', print);
+  heading(`${paused ? 9 : 7}. Jobs and companies`);
+  await printJobs(client, print);
+  heading(`${paused ? 10 : 8}. What was done and spent, stage by stage`);
+  await client.query('select millrace.sweep()');
+  await printSpend(client, print);
+  return outcome(folder, given, failing > 0 ? 'A source could not be read.' : await surprise(client, given.samples));
+}
+
+/** Adds what is to be taken in, which is due at once. */
+async function enter(client: pg.Client, { sources, urls, samples }: Given): Promise<void> {
+  heading(samples ? '2. Sixty links, from a sheet and a data source' : '2. Your links');
+  for (const { kind, address, column } of sources) {
+    const values = [kind, address, column].map((value) => (value === null ? 'null' : `'${value}'`)).join(', ');
+    print(`  ${pc.cyan(`insert into link_sources (kind, address, column_name) values (${values});`)}`);
+    await client.query('insert into public.link_sources (kind, address, column_name) values ($1, $2, $3)', [
+      kind,
+      address,
+      column,
+    ]);
+  }
+  for (const { href } of urls) {
+    print(`  ${pc.cyan(`insert into linkedin_links (raw_url) values ('${href}');`)}`);
+    await client.query('insert into public.linkedin_links (raw_url) values ($1) on conflict do nothing', [href]);
+  }
+  await client.query('select millrace.sweep()');
+}
+
+async function raiseAlert(client: pg.Client): Promise<void> {
+  heading('5. An alert: the model’s stage is paused');
+  print(`  ${pc.cyan("select millrace.pause('links', 'extract');")}  ${pc.dim('was said before; links stay staged')}`);
+  await judgeNow(client);
+  await printAlerts(client, rule, print);
+}
+
+/** What came otherwise than the samples are made for; undefined where nothing did. */
+async function surprise(client: pg.Client, samples: Samples | null): Promise<string | undefined> {
+  if (!samples) return undefined;
+  const { rows } = await client.query<{ raw_url: string; status: string }>(
+    'select raw_url, status from public.linkedin_links order by id',
+  );
+  const odd = rows.find(({ raw_url, status }) => (status === 'extracted') === samples.broken.has(raw_url.trim()));
+  if (odd) return `${odd.raw_url} ended ${odd.status}, which it was not made for.`;
+  const resolved = await client.query('select from millrace.rule_alerts where rule = $1 and resolved_at is not null', [
+    rule,
+  ]);
+  return resolved.rowCount === 1 ? undefined : 'The alert was not raised and resolved once.';
+}
+
+function outcome(folder: string, { samples, urls }: Given, complaint: string | undefined) {
+  const link = samples?.sheet[0]?.link ?? urls[0]?.href ?? 'https://…';
+  const count = ({ runs, finished }: { runs: number; finished: number }) => `${runs}, ${finished} completed`;
+  const subject = { name: 'Runs', count, last: 'link' };
+  return {
+    subject,
+    failed: complaint !== undefined,
+    complaint,
+    nextSteps: linkSteps(folder, `${link}?utm_source=mail`),
+  };
+}
