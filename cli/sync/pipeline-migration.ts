@@ -23,7 +23,7 @@ export interface StageJson {
   function?: string;
   child?: { pipeline: string };
   after?: { map: string; stage: string }[];
-  limits?: { back_pressure?: { stage: string } };
+  limits?: { back_pressure?: { stage: string }; shared?: string[] };
 }
 
 const definition = /select millrace\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;

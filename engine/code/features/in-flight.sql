@@ -1,5 +1,5 @@
--- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
--- concurrency.
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight,
+-- concurrency or a shared limit.
 --
 -- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
 -- alone: the next claims and the sweep delete the rows of attempts that have ended.
@@ -62,7 +62,16 @@ begin
 end
 $$;
 
--- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+-- Says whether what is taken under these limits of a stage is counted.
+create or replace function millrace.counts_in_flight(p_limits jsonb) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_limits ?| array['max_in_flight', 'concurrency', 'shared'], false)
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight and their keys, and
+-- against the limits that its stage shares.
 create or replace function millrace.note_in_flight(
   p_stage millrace.stages,
   p_attempt_ids bigint[],
@@ -74,7 +83,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+  if millrace.counts_in_flight(p_stage.limits) then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
     select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
     from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
@@ -111,7 +120,7 @@ begin
       and a.stage_id = p_stage.id
       and a.state in ('started', 'waiting')
       and a.token is not null
-    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+    where millrace.counts_in_flight(p_stage.limits)
       and not exists (
         select from millrace.in_flight f
         where f.attempt_id = a.id and f.token = a.token));

@@ -14,6 +14,8 @@
 --                                (claim-by-groups.sql)
 --   back_pressure                nothing is taken while a later stage has more queued than its
 --                                threshold
+--   shared                       limits over several stages (shared-limits.sql), passed after the
+--                                stage's own
 --
 -- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
 -- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
@@ -86,6 +88,7 @@ declare
   v_limits jsonb := p_stage.limits;
   v_max int := (v_limits ->> 'max_in_flight')::int;
   v_tokens float8;
+  v_shared record;
 begin
   room := p_wanted;
   if v_max is not null then
@@ -108,6 +111,11 @@ begin
   if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
     room := 0;
     wait_ms := 1000;
+  end if;
+  if room > 0 and v_limits ? 'shared' then
+    v_shared := millrace.shared_room(p_stage, room);
+    room := v_shared.room;
+    wait_ms := v_shared.wait_ms;
   end if;
 end
 $$;
@@ -229,6 +237,10 @@ begin
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
+  if p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait) then
+    wait_ms := 50;
+    return;
+  end if;
   v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
   v_room := millrace.room_at(p_stage, v_limiter, p_limit);
   wait_ms := v_room.wait_ms;
@@ -272,6 +284,9 @@ begin
     end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, p_taken);
+  end if;
 end
 $$;
 
@@ -290,6 +305,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_back)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, -cardinality(p_back));
+  end if;
   if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;
