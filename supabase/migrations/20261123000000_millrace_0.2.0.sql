@@ -35,7 +35,8 @@ declare
       'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
       'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
       'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
-      'millrace.alert_messages'
+      'millrace.alert_messages', 'millrace.limited_stages', 'millrace.limit_uses',
+      'millrace.limit_refusals'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -970,6 +971,84 @@ comment on column millrace.alert_messages.wait is
 insert into millrace.settings (name, value, comment) values
   ('rules_judged_at', '',
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
+
+-- Limits that stages of any pipeline share: what they are, which stages they hold for, what was
+-- spent under them, and what they learned.
+
+create table millrace.shared_limits (
+  id int generated always as identity constraint shared_limits_pkey primary key,
+  name text not null constraint shared_limits_name_key unique
+    constraint shared_limits_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  declared jsonb not null,
+  limits jsonb not null,
+  throttle jsonb,
+  until timestamptz,
+  reason text,
+  line bigint,
+  throttled_at timestamptz,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default millrace.now(),
+  share float8 not null default 1,
+  lowered_at timestamptz,
+  lowered_since timestamptz,
+  heed_from timestamptz,
+  refused_until timestamptz,
+  refused_by text,
+  constraint shared_limits_throttle_whole check (
+    num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
+) with (fillfactor = 50);
+comment on table millrace.shared_limits is
+  'One row a limit that stages share. The claims under it change it one at a time. Read it through '
+  'millrace.shared_limit_state.';
+comment on column millrace.shared_limits.limits is
+  'What holds today: what was declared, with the throttle over it.';
+comment on column millrace.shared_limits.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.shared_limits.share is
+  'The part of its rate that an adaptive limit had at lowered_at; it grows from there by itself.';
+comment on column millrace.shared_limits.lowered_since is
+  'Since when it has been below its rate without a break.';
+comment on column millrace.shared_limits.heed_from is
+  'Refusals before that are of calls that began before the rate was halved, and halve nothing.';
+comment on column millrace.shared_limits.refused_until is
+  'Nothing is taken before that: a service asked for patience.';
+
+create table millrace.limited_stages (
+  limit_id int not null
+    constraint limited_stages_limit_fkey references millrace.shared_limits,
+  stage_id int not null
+    constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
+  constraint limited_stages_pkey primary key (limit_id, stage_id)
+);
+create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
+comment on table millrace.limited_stages is
+  'Which stages name which shared limit, written by define().';
+
+create table millrace.limit_uses (
+  id bigint generated always as identity constraint limit_uses_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  usd numeric not null,
+  tokens numeric not null,
+  summed boolean not null default false
+) with (autovacuum_vacuum_scale_factor = 0.02);
+create index limit_uses_by_time on millrace.limit_uses (limit_id, at);
+create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
+comment on table millrace.limit_uses is
+  'What attempts that ended say they used, under limits with spending: one row a batch, '
+  'insert-only, until the sweep adds up what is of one window.';
+
+create table millrace.limit_refusals (
+  id bigint generated always as identity constraint limit_refusals_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  retry_after interval not null,
+  refused_by text not null
+);
+create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
+comment on table millrace.limit_refusals is
+  'News for adaptive limits, insert-only: a service asked for patience. The next claim reads and '
+  'deletes it.';
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -2619,6 +2698,9 @@ begin
       p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
   end if;
   perform millrace.check_limits(p_stage, p_definition);
+  if p_stage #> '{limits,shared}' is not null then
+    perform millrace.check_shared_names(p_stage);
+  end if;
 end
 $$;
 
@@ -3659,7 +3741,7 @@ declare
   v_shown boolean;
 begin
   select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
-    s.result_limit_bytes, s.counted,
+    s.result_limit_bytes, s.counted, s.limits ? 'shared' as is_limited,
     s.counted_by_parent or s.has_conditional_followers as followed,
     array(select i.run_id from unnest(p_items) i) as run_ids
   into v_on
@@ -3690,6 +3772,9 @@ begin
     v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
   if v_on.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_on.is_limited then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
   if v_on.followed then
     return v_stages || millrace.advance_others(p_stage_id, v_on.run_ids);
@@ -4172,6 +4257,7 @@ begin
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.keep_throttles(v_pipeline_id);
+  perform millrace.save_shared_names(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
@@ -4920,13 +5006,20 @@ as $$
      "required":["stage","backlog"],
      "additionalProperties":false,
      "wanted":"an object of stage and backlog"
+    },
+    "shared":{
+     "minItems":1,
+     "type":"array",
+     "items":{"$ref":"#/$defs/pipeline"},
+     "wanted":"a list of names of shared limits",
+     "remedy":"Write [\"scrapes\"]."
     }
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
-   "remedy":"Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.",
+   "remedy":"Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.",
    "minProperties":1,
-   "maxProperties":5
+   "maxProperties":6
   },
   "shows":{
    "type":"object",
@@ -4974,6 +5067,59 @@ as $$
    }
   }
  }
+}$schema$::jsonb
+$$;
+
+create or replace function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema${
+ "type":"object",
+ "properties":{
+  "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "spending":{
+   "type":"object",
+   "properties":{
+    "usd":{"type":"number","minimum":0.01,"maximum":1000000},
+    "tokens":{"type":"integer","minimum":1,"maximum":1000000000000},
+    "per_seconds":{"type":"integer","minimum":1,"maximum":2678400}
+   },
+   "required":["per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of usd or tokens or both, and per_seconds",
+   "remedy":"Write {\"usd\": 5, \"per_seconds\": 86400}; or leave it out.",
+   "minProperties":2,
+   "maxProperties":3
+  },
+  "adaptive":{"type":"boolean","wanted":"true or false"}
+ },
+ "additionalProperties":false,
+ "wanted":"an object with at least one limit",
+ "remedy":"Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.",
+ "minProperties":1,
+ "maxProperties":4
 }$schema$::jsonb
 $$;
 
@@ -5219,6 +5365,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.shared_limit_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
@@ -5779,6 +5926,9 @@ begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_stage.limits ? 'shared' then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
@@ -8950,6 +9100,7 @@ begin
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
+  perform millrace.sweep_shared_limits();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -9687,6 +9838,128 @@ begin
         'repeat a number only to repeat a call.';
   end if;
   return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready);
+end
+$$;
+
+-- Shared limits: those that learn
+--
+-- A failure by which a service asks for patience (rate_limited, or any that names a time to wait)
+-- halves the rate of the stage's adaptive limits: for all stages and workers at once, since the
+-- next claim under the limit learns of it, whoever makes it. Nothing is taken until the time that
+-- the service named is over. From then on the rate creeps back, by a tenth of what was declared a
+-- minute. What it learned are columns of its row; its rate of today follows from them and the
+-- clock, so that nobody has to raise it.
+
+-- Says which part of its rate a shared limit has now.
+create or replace function millrace.share_of(p_limit millrace.shared_limits) returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_limit.lowered_at is null then
+    return 1;
+  end if;
+  return least(1, p_limit.share + 0.1 * greatest(0, floor(extract(epoch from
+    millrace.now() - greatest(p_limit.lowered_at, p_limit.refused_until)) / 60)));
+end
+$$;
+
+-- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
+-- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest.
+create or replace function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.limit_refusals (limit_id, at, retry_after, refused_by)
+  select l.id, millrace.now(), make_interval(secs => r.seconds),
+    format('%s.%s: %s', p.name, s.name, r.code)
+  from (
+    select i.error ->> 'code' as code,
+      least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400) as seconds
+    from unnest(p_items) i
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by 2 desc nulls last
+    limit 1) o
+  cross join lateral (select o.code, coalesce(o.seconds, 0) as seconds) r
+  join millrace.stages s on s.id = p_stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.limited_stages m on m.stage_id = s.id
+  join millrace.shared_limits l on l.id = m.limit_id
+  where l.limits -> 'adaptive' = 'true'
+  order by l.id;
+end
+$$;
+
+-- Halves the rate of a limit by a refusal, unless that is of a call that began before the last
+-- halving; and takes nothing more until the service's time is over. What the bucket held is gone
+-- but for one token, which finds out how the service is by then.
+create or replace function millrace.lowered(
+  p_limit millrace.shared_limits,
+  p_refusal millrace.limit_refusals)
+returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_share float8 := millrace.share_of(p_limit);
+begin
+  p_limit.tokens := millrace.bucket_of(p_limit);
+  if p_limit.heed_from is null or p_refusal.at >= p_limit.heed_from then
+    p_limit.tokens := least(p_limit.tokens, 1);
+    p_limit.share := greatest(v_share / 2, 0.01);
+    p_limit.lowered_since := case
+      when v_share < 1 then p_limit.lowered_since
+      else p_refusal.at
+    end;
+    p_limit.lowered_at := p_refusal.at;
+    p_limit.heed_from := p_refusal.at + greatest(p_refusal.retry_after, interval '10 seconds');
+    p_limit.refused_by := p_refusal.refused_by;
+  end if;
+  p_limit.refused_until := greatest(
+    p_limit.refused_until, p_refusal.at + p_refusal.retry_after);
+  p_limit.refilled_at := greatest(millrace.now(), p_limit.refused_until);
+  return p_limit;
+end
+$$;
+
+-- Reads the refusals that came for a limit since it last learned, and forgets what it learned
+-- once it has its whole rate back. The caller has locked the limit.
+create or replace function millrace.learn(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+  v_refusal millrace.limit_refusals;
+begin
+  select l.* into v_limit from millrace.shared_limits l where l.id = p_limit_id;
+  for v_refusal in
+    with read as (
+      delete from millrace.limit_refusals r
+      where r.limit_id = p_limit_id
+      returning r.*
+    )
+    select * from read order by at, id
+  loop
+    if v_limit.limits -> 'adaptive' = 'true' then
+      v_limit := millrace.lowered(v_limit, v_refusal);
+    end if;
+  end loop;
+  if v_limit.lowered_at is not null and millrace.share_of(v_limit) >= 1 then
+    v_limit.share := 1;
+    v_limit.lowered_at := null;
+    v_limit.lowered_since := null;
+    v_limit.heed_from := null;
+    v_limit.refused_until := null;
+    v_limit.refused_by := null;
+  end if;
+  update millrace.shared_limits l
+  set (tokens, refilled_at, share, lowered_at, lowered_since, heed_from, refused_until, refused_by)
+    = (v_limit.tokens, v_limit.refilled_at, v_limit.share, v_limit.lowered_at,
+      v_limit.lowered_since, v_limit.heed_from, v_limit.refused_until, v_limit.refused_by)
+  where l.id = p_limit_id;
 end
 $$;
 
@@ -13074,6 +13347,242 @@ begin
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
   perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
+
+-- Shared limits: what may be spent in a window of time
+--
+-- A budget is asked before work is dispatched. What attempts in flight will cost is not known yet,
+-- so each counts as what an attempt of its stage has cost on the average; and a claim takes no
+-- more than what is left then pays for, by its own stage's average. A stage whose attempts have
+-- not yet named what they used has one in flight at a time, until its average is known. So
+-- what is overspent is at most by how much attempts in flight differ from the average.
+--
+-- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
+
+-- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
+-- named it.
+create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select nullif(case p_kind when 'usd' then t.cost_usd
+        else t.input_tokens + t.output_tokens end, 0)
+      / nullif(t.completed + t.failed + t.retried, 0)
+    from millrace.totals t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
+    where s.id = p_stage_id);
+end
+$$;
+
+-- Says when the present window of a shared limit's spending began.
+create or replace function millrace.window_start(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds numeric := (p_limit.limits #>> '{spending,per_seconds}')::numeric;
+begin
+  return to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
+end
+$$;
+
+-- Says when the present window of a shared limit's spending is over.
+create or replace function millrace.window_over(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.window_start(p_limit)
+    + make_interval(secs => (p_limit.limits #>> '{spending,per_seconds}')::float8);
+end
+$$;
+
+-- Says what has been spent under a shared limit in the present window, and what is in flight will
+-- cost. One statement, hence one snapshot: who ends an attempt inserts the one and deletes the
+-- other.
+create or replace function millrace.spent_under(
+  p_limit millrace.shared_limits,
+  p_kind text,
+  out spent numeric,
+  out bound numeric)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_since timestamptz := millrace.window_start(p_limit);
+begin
+  select (
+      select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
+      from millrace.limit_uses u
+      where u.limit_id = p_limit.id and u.at >= v_since),
+    (
+      select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
+      from (
+        select m.stage_id, count(*) as n
+        from millrace.limited_stages m
+        join millrace.in_flight i on i.stage_id = m.stage_id
+        where m.limit_id = p_limit.id
+        group by m.stage_id) f)
+  into spent, bound;
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
+create or replace function millrace.room_in_budget(
+  p_limit millrace.shared_limits,
+  p_stage millrace.stages,
+  p_wanted int)
+returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind text;
+  v_average numeric;
+  v_now record;
+  v_left numeric;
+  v_room int := p_wanted;
+  -- Asked first: what ends meanwhile has been spent by the time that is asked.
+  v_busy boolean := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
+begin
+  foreach v_kind in array array['usd', 'tokens'] loop
+    continue when not p_limit.limits -> 'spending' ? v_kind;
+    v_now := millrace.spent_under(p_limit, v_kind);
+    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric - v_now.spent - v_now.bound;
+    v_average := millrace.average_use(p_stage.id, v_kind);
+    v_room := least(v_room, case
+      when v_left <= 0 then 0
+      when v_average is not null then least(floor(v_left / v_average + 1e-9), v_room)
+      when v_busy then 0
+      else 1
+    end);
+  end loop;
+  return v_room;
+end
+$$;
+
+-- Says whether what is left of a shared limit's budget pays for no attempt of a stage, by what has
+-- been spent: what is in flight may yet turn out cheaper.
+create or replace function millrace.is_spent_under(
+  p_limit millrace.shared_limits,
+  p_stage_id int)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind text;
+  v_left numeric;
+begin
+  foreach v_kind in array array['usd', 'tokens'] loop
+    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
+      - (millrace.spent_under(p_limit, v_kind)).spent;
+    if v_left <= 0
+      or v_left / millrace.average_use(p_stage_id, v_kind) + 1e-9 < 1 then
+      return true;
+    end if;
+  end loop;
+  return false;
+end
+$$;
+
+-- Says whether a budget pays for nothing more of a stage in this window.
+create or replace function millrace.is_spent(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_stage.limits ? 'shared', false)
+    and exists (
+      select
+      from millrace.limited_stages m
+      join millrace.shared_limits l on l.id = m.limit_id
+      where m.stage_id = p_stage.id
+        and l.limits ? 'spending'
+        and millrace.is_spent_under(l, p_stage.id));
+end
+$$;
+
+-- Notes what attempts that have just ended say they used, under each shared limit of their stage
+-- that has spending; and how services refused them, under those that are adaptive. p_items have
+-- ended, failed ones too.
+create or replace function millrace.note_shared(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_usages jsonb[] := array(
+    select i.usage
+    from unnest(p_items) i
+    where i.usage is not null);
+  v_usd numeric := coalesce(millrace.sum_usage(v_usages, 'cost_usd'), 0);
+  v_tokens numeric := coalesce(millrace.sum_usage(v_usages, 'input_tokens'), 0)
+    + coalesce(millrace.sum_usage(v_usages, 'output_tokens'), 0);
+begin
+  if v_usd > 0 or v_tokens > 0 then
+    insert into millrace.limit_uses (limit_id, at, usd, tokens)
+    select l.id, millrace.now(), v_usd, v_tokens
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = p_stage_id and l.limits ? 'spending'
+    order by l.id;
+  end if;
+  if exists (
+      select
+      from unnest(p_items) i
+      where i.error is not null) then
+    perform millrace.note_refusals(p_stage_id, p_items);
+  end if;
+end
+$$;
+
+-- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
+-- is of windows that are over. It deletes and adds in one statement, hence one snapshot: nothing is
+-- lost or counted twice. The sum has the latest time of its parts, so that a window that is
+-- made shorter rather counts too much.
+create or replace function millrace.sum_limit_uses(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  for v_limit in
+    select l.* from millrace.shared_limits l order by l.id
+  loop
+    delete from millrace.limit_uses u
+    where u.id in (
+      select o.id
+      from millrace.limit_uses o
+      where o.limit_id = v_limit.id
+        and o.at < coalesce(millrace.window_start(v_limit), 'infinity')
+      order by o.at
+      limit p_limit
+      for update skip locked);
+    continue when not exists (
+      select from millrace.limit_uses u where u.limit_id = v_limit.id and not u.summed);
+    with gone as (
+      delete from millrace.limit_uses u
+      where u.id in (
+        select o.id
+        from millrace.limit_uses o
+        where o.limit_id = v_limit.id and o.at >= millrace.window_start(v_limit)
+        order by o.at
+        limit p_limit
+        for update skip locked)
+      returning u.at, u.usd, u.tokens
+    )
+    insert into millrace.limit_uses (limit_id, at, usd, tokens, summed)
+    select v_limit.id, max(g.at), sum(g.usd), sum(g.tokens), true
+    from gone g
+    having count(*) > 0;
+  end loop;
 end
 $$;
 
@@ -17859,6 +18368,7 @@ declare
   v_now timestamptz := millrace.now();
   v_changes millrace.change[];
   v_skipped int[];
+  v_stage record;
 begin
   v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
   -- Not at the stage itself: children that come late for it go on, or do not, as it says.
@@ -17891,8 +18401,15 @@ begin
   perform millrace.tally_done(v_skipped || p_stage_id, p_run_ids);
   perform millrace.project(p_stage_id, v_changes);
   perform millrace.show_skipped_rest(s, p_run_ids) from unnest(v_skipped) s;
-  if (select s.counted from millrace.stages s where s.id = p_stage_id) then
+  select s.counted, s.limits ? 'shared' as is_limited
+  into v_stage
+  from millrace.stages s
+  where s.id = p_stage_id;
+  if v_stage.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_stage.is_limited then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
 end
 $$;
@@ -19329,8 +19846,8 @@ begin
 end
 $$;
 
--- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
--- concurrency.
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight,
+-- concurrency or a shared limit.
 --
 -- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
 -- alone: the next claims and the sweep delete the rows of attempts that have ended.
@@ -19393,7 +19910,16 @@ begin
 end
 $$;
 
--- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+-- Says whether what is taken under these limits of a stage is counted.
+create or replace function millrace.counts_in_flight(p_limits jsonb) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_limits ?| array['max_in_flight', 'concurrency', 'shared'], false)
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight and their keys, and
+-- against the limits that its stage shares.
 create or replace function millrace.note_in_flight(
   p_stage millrace.stages,
   p_attempt_ids bigint[],
@@ -19405,7 +19931,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+  if millrace.counts_in_flight(p_stage.limits) then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
     select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
     from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
@@ -19442,7 +19968,7 @@ begin
       and a.stage_id = p_stage.id
       and a.state in ('started', 'waiting')
       and a.token is not null
-    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+    where millrace.counts_in_flight(p_stage.limits)
       and not exists (
         select from millrace.in_flight f
         where f.attempt_id = a.id and f.token = a.token));
@@ -20281,6 +20807,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, cardinality(v_kept) - cardinality(p_attempt_ids));
+  end if;
   if cardinality(v_kept) = 0 then
     delete from millrace.claims c where c.token = p_token;
   end if;
@@ -20508,6 +21037,8 @@ $$;
 --                                (claim-by-groups.sql)
 --   back_pressure                nothing is taken while a later stage has more queued than its
 --                                threshold
+--   shared                       limits over several stages (shared-limits.sql), passed after the
+--                                stage's own
 --
 -- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
 -- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
@@ -20580,6 +21111,7 @@ declare
   v_limits jsonb := p_stage.limits;
   v_max int := (v_limits ->> 'max_in_flight')::int;
   v_tokens float8;
+  v_shared record;
 begin
   room := p_wanted;
   if v_max is not null then
@@ -20602,6 +21134,11 @@ begin
   if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
     room := 0;
     wait_ms := 1000;
+  end if;
+  if room > 0 and v_limits ? 'shared' then
+    v_shared := millrace.shared_room(p_stage, room);
+    room := v_shared.room;
+    wait_ms := v_shared.wait_ms;
   end if;
 end
 $$;
@@ -20723,6 +21260,10 @@ begin
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
+  if p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait) then
+    wait_ms := 50;
+    return;
+  end if;
   v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
   v_room := millrace.room_at(p_stage, v_limiter, p_limit);
   wait_ms := v_room.wait_ms;
@@ -20766,6 +21307,9 @@ begin
     end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, p_taken);
+  end if;
 end
 $$;
 
@@ -20784,6 +21328,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_back)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, -cardinality(p_back));
+  end if;
   if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;
@@ -23215,6 +23762,555 @@ as $$
   where not s.ok
 $$;
 
+-- Shared limits: one limit over stages of any pipelines
+--
+-- A limit is defined by its name, before the pipelines whose stages name it. Its parts are those of
+-- a stage's own limits, and spending:
+--
+--   max_in_flight   counted over all its stages in in_flight
+--   rate            one token bucket, in the limit's row (shared-room.sql)
+--   spending        dollars and tokens in a window of time (budgets.sql)
+--   adaptive        its rate is halved when a service asks for patience (adaptive.sql)
+--
+-- Claims under one shared limit go one at a time, whatever their stage: each locks the limits of
+-- its stage after the stage's own limiter, by their ids. Whoever ends attempts only inserts what
+-- they used and how a service refused them, and waits for nobody. A stage under a shared limit is
+-- counted in in_flight in any case, so that a limit that changes finds its places counted.
+
+-- Raises unless what a shared limit is to be is of the right form. What a throttle may say is less:
+-- it neither learns nor ends.
+create or replace function millrace.check_shared_limit(
+  p_name text,
+  p_limits jsonb,
+  p_is_throttle boolean)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := millrace.shared_limit_schema();
+  v_fault jsonb;
+begin
+  if p_is_throttle then
+    v_schema := v_schema #- '{properties,adaptive}';
+  end if;
+  v_fault := millrace.find_fault(v_schema, v_schema, coalesce(p_limits, 'null'), 'limits', true);
+  if v_fault is not null then
+    raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
+      using errcode = case when p_is_throttle then 'MR002' else 'MR001' end,
+        hint = coalesce(nullif(concat_ws(' ',
+          v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.',
+          v_fault ->> 'remedy'), ''),
+          'Correct it, or leave it out. To let nothing through, pause the stages.');
+  elsif p_limits -> 'adaptive' = 'true' and not p_limits ? 'rate' then
+    raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
+      using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
+  end if;
+end
+$$;
+
+-- Makes the caller the only one who claims under a shared limit, or changes it, until it commits.
+create or replace function millrace.lock_shared_limit(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.shared_limit'), p_limit_id);
+end
+$$;
+
+-- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
+-- when there is none.
+create or replace function millrace.shared_limit_named(p_name text) returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  perform millrace.lock_shared_limit(l.id)
+  from millrace.shared_limits l
+  where l.name = p_name;
+  -- In a statement after the lock: somebody may just have changed or dropped it.
+  select l.* into v_limit from millrace.shared_limits l where l.name = p_name;
+  if not found then
+    raise exception 'there is no shared limit %', coalesce(p_name, 'null')
+      using errcode = 'MR003', hint = 'Known: ' || coalesce(
+        (select string_agg(l.name, ', ' order by l.name) from millrace.shared_limits l),
+        'none, define it with millrace.define_limit()') || '.';
+  end if;
+  return v_limit;
+end
+$$;
+
+-- Writes what a shared limit is today. What its bucket holds by the former rate stays, as far as
+-- there is room by the new one; and what it learned, while it goes on learning. The caller has
+-- locked it. Wakes its stages, of which it may let more through than before.
+create or replace function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_learns boolean := coalesce((p_limits ->> 'adaptive')::boolean, false);
+begin
+  update millrace.shared_limits l
+  set limits = p_limits,
+    tokens = millrace.bucket_of(p_limit),
+    refilled_at = greatest(millrace.now(), p_limit.refused_until),
+    share = case when v_learns then l.share else 1 end,
+    lowered_at = case when v_learns then l.lowered_at end,
+    lowered_since = case when v_learns then l.lowered_since end,
+    heed_from = case when v_learns then l.heed_from end,
+    refused_until = case when v_learns then l.refused_until end,
+    refused_by = case when v_learns then l.refused_by end
+  where l.id = p_limit.id;
+  perform millrace.wake(array(
+    select m.stage_id
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    where m.limit_id = p_limit.id
+      and s.enabled
+      and millrace.has_ready_work(m.stage_id)
+    order by m.stage_id));
+end
+$$;
+
+create or replace function millrace.define_limit(p_name text, p_limits jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
+    raise exception 'the name of a shared limit is %, but must be a lower-case name of letters, '
+      'digits and _', coalesce(quote_literal(p_name), 'null')
+      using errcode = 'MR001',
+        hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
+  end if;
+  perform millrace.check_shared_limit(p_name, p_limits, false);
+  insert into millrace.shared_limits (name, declared, limits)
+  values (p_name, p_limits, p_limits)
+  on conflict on constraint shared_limits_name_key do nothing;
+  if not found then
+    v_limit := millrace.shared_limit_named(p_name);
+    update millrace.shared_limits l set declared = p_limits where l.id = v_limit.id;
+    perform millrace.set_shared_limit(v_limit, millrace.throttled(p_limits, coalesce(
+      v_limit.throttle, '{}')));
+  end if;
+end
+$$;
+
+create or replace function millrace.drop_limit(p_name text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits := millrace.shared_limit_named(p_name);
+  v_named_by text;
+begin
+  -- A definition that names it has locked it until its transaction ends.
+  perform from millrace.shared_limits l where l.id = v_limit.id for update;
+  v_named_by := (
+    select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = v_limit.id);
+  if v_named_by is not null then
+    raise exception 'shared limit % cannot be dropped: % names it', p_name, v_named_by
+      using errcode = 'MR004', hint = 'Take it from limits.shared of each of them first.';
+  end if;
+  delete from millrace.limit_uses u where u.limit_id = v_limit.id;
+  delete from millrace.limit_refusals r where r.limit_id = v_limit.id;
+  delete from millrace.shared_limits l where l.id = v_limit.id;
+end
+$$;
+
+-- Raises MR001 unless the shared limits that a stage names are defined, each named once. It holds
+-- on to them, so that none is dropped before the definition is written.
+create or replace function millrace.check_shared_names(p_stage jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_path text[] := '{limits,shared}';
+  v_names text[] := array(select jsonb_array_elements_text(p_stage #> v_path));
+  v_known text[];
+  v_name text;
+begin
+  perform
+  from millrace.shared_limits l
+  where l.name = any (v_names)
+  order by l.id
+  for key share;
+  v_known := array(select l.name from millrace.shared_limits l order by l.name);
+  select n
+  into v_name
+  from unnest(v_names) n
+  group by n
+  having n <> all (v_known) or count(*) > 1
+  order by n
+  limit 1;
+  if found and v_name = any (v_known) then
+    raise exception 'stage %: limits.shared names % twice', p_stage ->> 'name', v_name
+      using errcode = 'MR001', hint = 'Name each shared limit once.';
+  elsif found then
+    raise exception 'stage %: limits.shared names %, which is no shared limit',
+      p_stage ->> 'name', v_name
+      using errcode = 'MR001', hint = case
+        when cardinality(v_known) = 0
+          then 'There is none: define it with millrace.define_limit() before the pipeline.'
+        else 'Known: ' || array_to_string(v_known, ', ') || '.'
+      end;
+  end if;
+end
+$$;
+
+-- define() writes which shared limits the stages of a pipeline name.
+create or replace function millrace.save_shared_names(p_pipeline_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.limited_stages m
+  using millrace.stages s, millrace.shared_limits l
+  where s.id = m.stage_id
+    and s.pipeline_id = p_pipeline_id
+    and l.id = m.limit_id
+    and not coalesce(s.limits -> 'shared' ? l.name, false);
+  insert into millrace.limited_stages (limit_id, stage_id)
+  select l.id, s.id
+  from millrace.stages s
+  cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
+  join millrace.shared_limits l on l.name = n
+  where s.pipeline_id = p_pipeline_id
+  on conflict on constraint limited_stages_pkey do nothing;
+$$;
+
+-- Shared limits: how much room a claim has under them
+
+-- Makes the caller the only one who claims under the shared limits of a stage, until it commits;
+-- false where another does, and it may not wait or has waited long enough. It has passed the
+-- stage's own limiter, and passes these by their ids. It waits for less than a second, after which
+-- Postgres would look for a deadlock: a migration may hold a limit and wait for the stage.
+create or replace function millrace.pass_shared(p_stage_id int, p_may_wait boolean)
+returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit_id int;
+  v_timeout text := current_setting('lock_timeout');
+begin
+  for v_limit_id in
+    select m.limit_id
+    from millrace.limited_stages m
+    where m.stage_id = p_stage_id
+    order by m.limit_id
+  loop
+    continue when pg_try_advisory_xact_lock(hashtext('millrace.shared_limit'), v_limit_id);
+    if not p_may_wait then
+      return false;
+    end if;
+    begin
+      perform set_config('lock_timeout', '800ms', true);
+      perform millrace.lock_shared_limit(v_limit_id);
+      perform set_config('lock_timeout', v_timeout, true);
+    exception
+      when lock_not_available then
+        return false;
+    end;
+  end loop;
+  perform millrace.learn(m.limit_id)
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and exists (select from millrace.limit_refusals r where r.limit_id = m.limit_id);
+  return true;
+end
+$$;
+
+-- Says what the token bucket of a shared limit holds now: infinity without a rate. While a service
+-- has asked for patience it does not fill; and its rate and its burst are those that it learned.
+create or replace function millrace.bucket_of(p_limit millrace.shared_limits) returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rate jsonb := p_limit.limits -> 'rate';
+  v_count float8 := (v_rate ->> 'count')::float8;
+  v_share float8;
+  v_seconds float8;
+begin
+  if v_count is null then
+    return 'infinity';
+  end if;
+  v_share := millrace.share_of(p_limit);
+  v_seconds := extract(epoch from millrace.now() - p_limit.refilled_at);
+  return least(
+    greatest(coalesce((v_rate ->> 'burst')::float8, v_count) * v_share, 1),
+    p_limit.tokens
+      + greatest(v_seconds, 0) * v_count * v_share / (v_rate ->> 'per_seconds')::float8);
+end
+$$;
+
+-- Says how many attempts are in flight at all stages of a shared limit, up to a number.
+create or replace function millrace.in_flight_under(p_limit_id int, p_most int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select count(*)
+    from (
+      select
+      from millrace.limited_stages m
+      join millrace.in_flight f on f.stage_id = m.stage_id
+      where m.limit_id = p_limit_id
+      limit p_most) f);
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage one shared limit lets it take now. Where it may
+-- take none, wait_ms says when to ask again. A gate takes nothing in work: only the rate is for it.
+create or replace function millrace.room_under(
+  p_limit millrace.shared_limits,
+  p_stage millrace.stages,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_max int := (p_limit.limits ->> 'max_in_flight')::int;
+  v_rate jsonb := p_limit.limits -> 'rate';
+  v_tokens float8;
+begin
+  room := p_wanted;
+  if p_stage.function_name is not null then
+    if v_max is not null then
+      room := least(room, v_max - millrace.in_flight_under(p_limit.id, v_max));
+    end if;
+    if room > 0 and p_limit.limits ? 'spending' then
+      room := millrace.room_in_budget(p_limit, p_stage, room);
+    end if;
+    -- Another stage may make room, which wakes nobody.
+    wait_ms := case when room <= 0 then 1000 end;
+  end if;
+  if room > 0 and v_rate is not null then
+    v_tokens := case
+      when p_limit.refused_until > millrace.now() then 0
+      else millrace.bucket_of(p_limit)
+    end;
+    -- What the clock's rounding took away must not cost another round.
+    room := least(room, floor(v_tokens + 1e-6));
+    if room = 0 then
+      wait_ms := ceil(1000 * (
+        greatest(extract(epoch from p_limit.refused_until - millrace.now()), 0)
+          + greatest(1 - millrace.bucket_of(p_limit), 0) * (v_rate ->> 'per_seconds')::float8
+            / ((v_rate ->> 'count')::float8 * millrace.share_of(p_limit))));
+    end if;
+  end if;
+end
+$$;
+
+-- Says how many of p_wanted attempts all shared limits of a stage let it take now, as room_at()
+-- does of its own.
+create or replace function millrace.shared_room(
+  p_stage millrace.stages,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+  v_one record;
+begin
+  room := p_wanted;
+  for v_limit in
+    select l.*
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = p_stage.id
+    order by l.id
+  loop
+    v_one := millrace.room_under(v_limit, p_stage, room);
+    room := v_one.room;
+    wait_ms := v_one.wait_ms;
+    exit when room <= 0;
+  end loop;
+end
+$$;
+
+-- A claim, or a gate, takes of the token buckets of a stage's shared limits what it took; a
+-- negative number gives it back. It has passed them, so nobody else writes their rows.
+create or replace function millrace.take_shared(p_stage_id int, p_taken int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_taken <> 0 then
+    update millrace.shared_limits l
+    set tokens = millrace.bucket_of(l) - p_taken,
+      refilled_at = greatest(millrace.now(), l.refused_until)
+    from millrace.limited_stages m
+    where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate';
+  end if;
+end
+$$;
+
+-- Shared limits: throttles, what is known of them, and the sweep's part
+--
+-- As a stage's throttle (throttles.sql): shared_limits.limits holds what counts today, the limit as
+-- declared with the throttle over it, and define_limit() brings both together anew.
+
+-- Puts a throttle on a shared limit, or another in the place of the one that it has.
+create or replace function millrace.throttle_shared(
+  p_name text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text,
+  p_line bigint)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  perform millrace.check_shared_limit(p_name, p_limits, true);
+  perform millrace.check_throttle_end(p_until, p_reason);
+  v_limit := millrace.shared_limit_named(p_name);
+  update millrace.shared_limits l
+  set throttle = p_limits, until = p_until, reason = p_reason, line = p_line,
+    throttled_at = millrace.now()
+  where l.id = v_limit.id;
+  perform millrace.set_shared_limit(v_limit, millrace.throttled(v_limit.declared, p_limits));
+end
+$$;
+
+-- Takes the throttle of a shared limit away; false where it has none.
+create or replace function millrace.unthrottle_shared(p_name text) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits := millrace.shared_limit_named(p_name);
+begin
+  if v_limit.throttle is null then
+    return false;
+  end if;
+  update millrace.shared_limits l
+  set throttle = null, until = null, reason = null, line = null, throttled_at = null
+  where l.id = v_limit.id;
+  perform millrace.set_shared_limit(v_limit, v_limit.declared);
+  return true;
+end
+$$;
+
+create or replace function millrace.throttle_limit(
+  p_name text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+begin
+  perform millrace.throttle_shared(p_name, p_limits, p_until, p_reason, v_line);
+  perform millrace.note('throttle', null, null, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('limit', p_name, 'limits', p_limits, 'until', p_until)));
+end
+$$;
+
+create or replace function millrace.unthrottle_limit(p_name text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not millrace.unthrottle_shared(p_name) then
+    raise exception 'shared limit % has no throttle', p_name
+      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
+  end if;
+  perform millrace.note('unthrottle', null, null, '{}',
+    jsonb_build_object('outcome', jsonb_build_object('limit', p_name)));
+end
+$$;
+
+-- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
+-- claim came for, and forgets what limits learned that have their whole rate back. A limit that a
+-- claim is passing this moment is left to the next sweep.
+create or replace function millrace.sweep_shared_limits() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+  v_id int;
+  v_context text;
+begin
+  perform millrace.sum_limit_uses(10000);
+  for v_id, v_name in
+    select l.id, l.name
+    from millrace.shared_limits l
+    where l.until <= millrace.now()
+      or (l.lowered_at is not null and millrace.share_of(l) >= 1)
+      or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
+    order by l.id
+  loop
+    continue when not pg_try_advisory_xact_lock(hashtext('millrace.shared_limit'), v_id);
+    perform millrace.learn(v_id);
+    -- Somebody may have made it a longer one meanwhile.
+    continue when not exists (
+      select from millrace.shared_limits l where l.id = v_id and l.until <= millrace.now());
+    perform millrace.unthrottle_shared(v_name);
+    perform millrace.note('unthrottle', null, null, '{}', jsonb_build_object(
+      'key', 'engine', 'reason', 'its time was over',
+      'outcome', jsonb_build_object('limit', v_name)));
+  end loop;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of shared limits failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
+create or replace function millrace.shared_limit_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'shared limit ' || l.name || ' lets its stages work', cardinality(l.spent_for) = 0,
+    coalesce(nullif(concat_ws('; ',
+      case
+        when l.throttled_until is not null then format('throttled until %s: %s',
+          to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
+      end,
+      case
+        when l.learned_share is not null then format(
+          'it learned %s of its rate from %s', l.learned_share, l.learned_from)
+      end,
+      case
+        when cardinality(l.spent_for) > 0 then format(
+          'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
+            || '''{"spending": …}'', until, ''reason'') raises it for a while',
+          array_to_string(l.spent_for, ' and '),
+          to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
+      end), ''), 'as declared')
+  from millrace.shared_limit_state l
+$$;
+
 -- Concurrency groups: how the queue of a stage is sorted.
 --
 -- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
@@ -23400,7 +24496,7 @@ begin
     select t.id,
       millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
         as sorted_anew,
-      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
+      millrace.counts_in_flight(millrace.limits_of(s)) as counted
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
     where t.pipeline_id = p_pipeline_id and t.limits is not null
@@ -27283,6 +28379,25 @@ begin
 end
 $$;
 
+-- Raises MR002 unless a throttle says until when it holds, and why.
+create or replace function millrace.check_throttle_end(p_until timestamptz, p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_until is null or p_until <= millrace.now()
+    or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(p_until::text, 'missing')
+      using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a throttle has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+end
+$$;
+
 -- Changes the limits of a stage that hold today. It waits for the claims that are passing its
 -- limiter, and keeps others out until its transaction ends. What was taken without a limit is
 -- counted; what nobody counts any more is forgotten.
@@ -27298,7 +28413,7 @@ begin
   set limits = p_limits
   where s.id = p_stage_id
   returning s.* into v_stage;
-  if coalesce(p_limits ?| array['max_in_flight', 'concurrency'], false) then
+  if millrace.counts_in_flight(p_limits) then
     perform millrace.count_attempts(v_stage, 5000);
   else
     delete from millrace.in_flight f
@@ -27331,15 +28446,8 @@ begin
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
-  elsif p_until is null or p_until <= millrace.now()
-    or p_until > millrace.now() + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now',
-      coalesce(p_until::text, 'missing')
-      using errcode = 'MR002', hint = 'For good, set the limit in the stage''s definition.';
-  elsif coalesce(btrim(p_reason), '') = '' then
-    raise exception 'reason is missing, but a throttle has one'
-      using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
+  perform millrace.check_throttle_end(p_until, p_reason);
   -- Before the limits are read, which define() or somebody else may be changing.
   perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id);
   perform
@@ -28453,6 +29561,54 @@ where p.sla is not null
 order by p.name
 $view$);
 
+select pg_temp.put_view('millrace.shared_limit_state', true, $view$
+create or replace view millrace.shared_limit_state as
+select l.name,
+  array(
+    select p.name || '.' || s.name
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = l.id
+    order by s.id) as stages,
+  l.declared,
+  case
+    when h.share < 1 then jsonb_set(l.limits, '{rate,count}',
+      to_jsonb(round(((l.limits #>> '{rate,count}')::float8 * h.share)::numeric, 3)))
+    else l.limits
+  end as today,
+  case when l.throttle is not null then l.reason end as throttled_for,
+  l.until as throttled_until,
+  case when h.share < 1 then round(h.share::numeric, 3) end as learned_share,
+  case when h.share < 1 then l.refused_by end as learned_from,
+  case when h.share < 1 then l.lowered_since end as learned_since,
+  case when l.refused_until > millrace.now() then l.refused_until end as refused_until,
+  (
+    select count(*)
+    from millrace.limited_stages m
+    join millrace.in_flight f on f.stage_id = m.stage_id
+    where m.limit_id = l.id) as in_flight,
+  u.usd as spent_usd,
+  u.tokens as spent_tokens,
+  u.window_ends_at,
+  array(
+    select p.name || '.' || s.name
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = l.id
+      and u.window_ends_at is not null
+      and millrace.is_spent_under(l, s.id)
+    order by s.id) as spent_for
+from millrace.shared_limits l
+cross join lateral (select millrace.share_of(l) as share) h
+cross join lateral (
+  select case when l.limits ? 'spending' then (millrace.spent_under(l, 'usd')).spent end as usd,
+    case when l.limits ? 'spending' then (millrace.spent_under(l, 'tokens')).spent end as tokens,
+    millrace.window_over(l) as window_ends_at) u
+order by l.name
+$view$);
+
 select pg_temp.put_view('millrace.status_moves', true, $view$
 create or replace view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
@@ -29023,6 +30179,26 @@ comment on view millrace.run_slas is
   '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
   'one sweep late; with over 5000 live runs, as of counted_at.';
 
+comment on function millrace.define_limit(text, jsonb) is
+  'Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60, '
+  '"per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens": '
+  '1000000, "per_seconds": 86400}}, each of them or several.';
+
+comment on function millrace.drop_limit(text) is
+  'Drops a shared limit that no stage names any more.';
+
+comment on function millrace.throttle_limit(text, jsonb, timestamptz, text) is
+  'Sets parts of a shared limit over its definition, lower or higher, until a time and for a '
+  'reason: {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.';
+
+comment on function millrace.unthrottle_limit(text) is
+  'Takes the throttle of a shared limit away; what it was defined as holds again.';
+
+comment on view millrace.shared_limit_state is
+  'Each shared limit: its stages, what it was declared as and what holds today, why it is '
+  'throttled, what it learned from whom, what is in flight and spent, and for which stages its '
+  'budget pays nothing more in this window.';
+
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
   'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
@@ -29174,7 +30350,8 @@ begin
       'millrace.save_version_stages(int4, int4, jsonb)', 'millrace.note_awaited(int4)',
       'millrace.save_version(int4, jsonb)', 'millrace.add_columns(regclass, text[])',
       'millrace.save_pipeline(jsonb, regclass)', 'millrace.lock_table(jsonb, regclass)',
-      'millrace.define(jsonb)', 'millrace.definition_schema()', 'millrace.setting_findings()',
+      'millrace.define(jsonb)', 'millrace.definition_schema()',
+      'millrace.shared_limit_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
       'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
@@ -29259,7 +30436,10 @@ begin
       'millrace.claim_next(millrace.call, int4, int4, json, int4[])',
       'millrace.repeat_answer(millrace.call, json)', 'millrace.followers_with_work(int4)',
       'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[])',
-      'millrace.clear_the_way(millrace.fan_outs, text[])',
+      'millrace.share_of(millrace.shared_limits)',
+      'millrace.note_refusals(int4, millrace.work[])',
+      'millrace.lowered(millrace.shared_limits, millrace.limit_refusals)',
+      'millrace.learn(int4)', 'millrace.clear_the_way(millrace.fan_outs, text[])',
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
@@ -29319,7 +30499,14 @@ begin
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
       'millrace.skip_stage(int4, int8[], jsonb)', 'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
-      'millrace.hold_free_runs(int4, int8[])', 'millrace.do_to_held(millrace.bulks, int8[])',
+      'millrace.average_use(int4, text)', 'millrace.window_start(millrace.shared_limits)',
+      'millrace.window_over(millrace.shared_limits)',
+      'millrace.spent_under(millrace.shared_limits, text)',
+      'millrace.room_in_budget(millrace.shared_limits, millrace.stages, int4)',
+      'millrace.is_spent_under(millrace.shared_limits, int4)',
+      'millrace.is_spent(millrace.stages)', 'millrace.note_shared(int4, millrace.work[])',
+      'millrace.sum_limit_uses(int4)', 'millrace.hold_free_runs(int4, int8[])',
+      'millrace.do_to_held(millrace.bulks, int8[])',
       'millrace.do_to_each(millrace.bulks, int8[])',
       'millrace.set_overtaken_apart(millrace.bulks, int8[])',
       'millrace.do_to_slice(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
@@ -29444,7 +30631,7 @@ begin
       'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
       'millrace.hurry_one(int8, text)', 'millrace.hurry(int8, text)',
       'millrace.run_of(text, text)', 'millrace.free_slots(int8[])',
-      'millrace.wakes_for_freed(int8[])',
+      'millrace.wakes_for_freed(int8[])', 'millrace.counts_in_flight(jsonb)',
       'millrace.note_in_flight(millrace.stages, int8[], text[], uuid, uuid)',
       'millrace.count_attempts(millrace.stages, int4)',
       'millrace.check_slots(int4, uuid, int8)', 'millrace.free_of_key(millrace.stages, text)',
@@ -29531,7 +30718,20 @@ begin
       'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
       'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
       'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
-      'millrace.group_key(text, text)',
+      'millrace.check_shared_limit(text, jsonb, bool)', 'millrace.lock_shared_limit(int4)',
+      'millrace.shared_limit_named(text)',
+      'millrace.set_shared_limit(millrace.shared_limits, jsonb)',
+      'millrace.define_limit(text, jsonb)', 'millrace.drop_limit(text)',
+      'millrace.check_shared_names(jsonb)', 'millrace.save_shared_names(int4)',
+      'millrace.pass_shared(int4, bool)', 'millrace.bucket_of(millrace.shared_limits)',
+      'millrace.in_flight_under(int4, int4)',
+      'millrace.room_under(millrace.shared_limits, millrace.stages, int4)',
+      'millrace.shared_room(millrace.stages, int4)', 'millrace.take_shared(int4, int4)',
+      'millrace.throttle_shared(text, jsonb, timestamptz, text, int8)',
+      'millrace.unthrottle_shared(text)',
+      'millrace.throttle_limit(text, jsonb, timestamptz, text)',
+      'millrace.unthrottle_limit(text)', 'millrace.sweep_shared_limits()',
+      'millrace.shared_limit_findings()', 'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',
@@ -29613,7 +30813,7 @@ begin
       'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
       'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
       'millrace.throttled(jsonb, jsonb)', 'millrace.check_throttle(jsonb)',
-      'millrace.set_limits(int4, jsonb)',
+      'millrace.check_throttle_end(timestamptz, text)', 'millrace.set_limits(int4, jsonb)',
       'millrace.throttle_stage(millrace.stages, jsonb, timestamptz, text, int8)',
       'millrace.unthrottle_stage(int4)',
       'millrace.throttle(text, text, jsonb, timestamptz, text)',

@@ -722,13 +722,20 @@ as $$
      "required":["stage","backlog"],
      "additionalProperties":false,
      "wanted":"an object of stage and backlog"
+    },
+    "shared":{
+     "minItems":1,
+     "type":"array",
+     "items":{"$ref":"#/$defs/pipeline"},
+     "wanted":"a list of names of shared limits",
+     "remedy":"Write [\"scrapes\"]."
     }
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
-   "remedy":"Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.",
+   "remedy":"Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.",
    "minProperties":1,
-   "maxProperties":5
+   "maxProperties":6
   },
   "shows":{
    "type":"object",
@@ -776,5 +783,58 @@ as $$
    }
   }
  }
+}$schema$::jsonb
+$$;
+
+create or replace function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema${
+ "type":"object",
+ "properties":{
+  "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "spending":{
+   "type":"object",
+   "properties":{
+    "usd":{"type":"number","minimum":0.01,"maximum":1000000},
+    "tokens":{"type":"integer","minimum":1,"maximum":1000000000000},
+    "per_seconds":{"type":"integer","minimum":1,"maximum":2678400}
+   },
+   "required":["per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of usd or tokens or both, and per_seconds",
+   "remedy":"Write {\"usd\": 5, \"per_seconds\": 86400}; or leave it out.",
+   "minProperties":2,
+   "maxProperties":3
+  },
+  "adaptive":{"type":"boolean","wanted":"true or false"}
+ },
+ "additionalProperties":false,
+ "wanted":"an object with at least one limit",
+ "remedy":"Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.",
+ "minProperties":1,
+ "maxProperties":4
 }$schema$::jsonb
 $$;
