@@ -44,11 +44,19 @@ create table millrace.limited_stages (
     constraint limited_stages_limit_fkey references millrace.shared_limits,
   stage_id int not null
     constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
+  since timestamptz not null default millrace.now(),
+  short_at timestamptz,
+  taken_at timestamptz,
   constraint limited_stages_pkey primary key (limit_id, stage_id)
-);
+) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
 comment on table millrace.limited_stages is
-  'Which stages name which shared limit, written by define().';
+  'Which stages name which shared limit, written by define(). Where several of them want more than '
+  'there is, their claims note that, and leave one another a share.';
+comment on column millrace.limited_stages.short_at is
+  'When its last claim would have taken more than its shared limits allowed; null if it got all.';
+comment on column millrace.limited_stages.taken_at is
+  'When it last took something while another stage was short.';
 
 create table millrace.limit_uses (
   id bigint generated always as identity constraint limit_uses_pkey primary key,

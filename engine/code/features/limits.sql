@@ -73,14 +73,16 @@ begin
 end
 $$;
 
--- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
--- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
+-- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- is_short: it might take more, but for its shared limits.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out is_short boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -114,6 +116,7 @@ begin
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
+    is_short := v_shared.room < room;
     room := v_shared.room;
     wait_ms := v_shared.wait_ms;
   end if;
@@ -260,6 +263,9 @@ begin
     entity_ids := v_claim.entity_ids;
   end if;
   perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
+  if p_stage.limits ? 'shared' then
+    perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids));
+  end if;
 end
 $$;
 

@@ -81,6 +81,21 @@ begin
 end
 $$;
 
+-- Says how many attempts of one stage are in flight, up to a number.
+create or replace function millrace.in_flight_at(p_stage_id int, p_most int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select count(*)
+    from (
+      select from millrace.in_flight f
+      where f.stage_id = p_stage_id
+      limit p_most) f);
+end
+$$;
+
 -- Says how many of p_wanted attempts of a stage one shared limit lets it take now. Where it may
 -- take none, wait_ms says when to ask again. A gate takes nothing in work: only the rate is for it.
 create or replace function millrace.room_under(
@@ -96,11 +111,17 @@ declare
   v_max int := (p_limit.limits ->> 'max_in_flight')::int;
   v_rate jsonb := p_limit.limits -> 'rate';
   v_tokens float8;
+  v_share record;
 begin
   room := p_wanted;
+  v_share := millrace.rivals_of(p_limit.id, p_stage.id);
   if p_stage.function_name is not null then
     if v_max is not null then
       room := least(room, v_max - millrace.in_flight_under(p_limit.id, v_max));
+      if room > 0 and v_share.rivals > 1 then
+        room := least(room, millrace.share_for(v_max, v_share.rivals, true)
+          - millrace.in_flight_at(p_stage.id, v_max));
+      end if;
     end if;
     if room > 0 and p_limit.limits ? 'spending' then
       room := millrace.room_in_budget(p_limit, p_stage, room);
@@ -114,8 +135,12 @@ begin
       else millrace.bucket_of(p_limit)
     end;
     -- What the clock's rounding took away must not cost another round.
-    room := least(room, floor(v_tokens + 1e-6));
-    if room = 0 then
+    v_tokens := floor(v_tokens + 1e-6);
+    room := least(room, millrace.share_for(v_tokens, v_share.rivals, v_share.is_next));
+    if room = 0 and v_tokens > 0 then
+      -- It is another stage's turn, which may have no worker at this moment.
+      wait_ms := 1000;
+    elsif room = 0 then
       wait_ms := ceil(1000 * (
         greatest(extract(epoch from p_limit.refused_until - millrace.now()), 0)
           + greatest(1 - millrace.bucket_of(p_limit), 0) * (v_rate ->> 'per_seconds')::float8
