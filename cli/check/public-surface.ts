@@ -14,7 +14,9 @@ export const publicSurface = [
   'millrace.cost_of',
   'millrace.cut_over_way',
   'millrace.define',
+  'millrace.define_limit',
   'millrace.doctor',
+  'millrace.drop_limit',
   'millrace.engine',
   'millrace.fail_stage',
   'millrace.figures',
@@ -43,10 +45,12 @@ export const publicSurface = [
   'millrace.sweep',
   'millrace.test_channel',
   'millrace.throttle',
+  'millrace.throttle_limit',
   'millrace.timeline',
   'millrace.unpause',
   'millrace.unsilence',
   'millrace.unthrottle',
+  'millrace.unthrottle_limit',
   'millrace_evidence.entity_costs',
 ];
 

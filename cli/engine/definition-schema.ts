@@ -1,6 +1,6 @@
 // What a definition may say, as the engine reads it: a JSON Schema made of the zod schemas of definePipeline().
 import { z } from 'zod';
-import { pipelineSchema } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { pipelineSchema, sharedLimitsSchema } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { snakeCase, snakeKeys } from '../../supabase/functions/_millrace/define/snake-keys.ts';
 
 export interface JsonSchema {
@@ -29,6 +29,12 @@ export function definitionSchema(): JsonSchema {
     properties: { pipeline: name as JsonSchema, ...others, stages: list },
     required: ['pipeline', 'entity', 'stages'],
   });
+}
+
+/** The JSON Schema of what millrace.define_limit() takes. */
+function sharedLimitSchema(): JsonSchema {
+  const given = z.toJSONSchema(sharedLimitsSchema, { io: 'input' }) as JsonSchema;
+  return inEngineTerms(given.additionalProperties as JsonSchema);
 }
 
 /** A stage of one kind as it stands in a list. Its kind, where it is a function, and its Edge Function may be left out. */
@@ -123,6 +129,13 @@ language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select $schema$${shortLines(definitionSchema())}$schema$::jsonb
+$$;
+
+create or replace function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema$${shortLines(sharedLimitSchema())}$schema$::jsonb
 $$;
 `;
 }

@@ -23,7 +23,7 @@ export interface StageJson {
   function?: string;
   child?: { pipeline: string };
   after?: { map: string; stage: string }[];
-  limits?: { back_pressure?: BackPressureJson | BackPressureJson[] };
+  limits?: { back_pressure?: BackPressureJson | BackPressureJson[]; shared?: string[] };
 }
 
 export interface BackPressureJson {

@@ -1,8 +1,9 @@
 // What `npm run pipelines:sync` does: writes a new migration for each pipeline whose TypeScript definition differs from what the
-// existing migrations define, children before their parents; never edits one.
+// existing migrations define, children before their parents, and for the limits that stages share; never edits one.
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compactText, type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, referenceFaults } from './pipeline-order.ts';
@@ -11,21 +12,27 @@ import { grantFaults } from './table-grants.ts';
 /** Takes what the user is told. */
 export type Teller = Pick<Console, 'log' | 'warn'>;
 
-/**
- * Every export of `_pipelines/*.ts` that is a pipeline definition, as the JSON that millrace.define() takes. Throws an
- * error that names the file when one cannot be loaded.
- */
-async function readPipelines(pipelinesFolder: string): Promise<DefinitionJson[]> {
+/** What `_pipelines/*.ts` define, as the JSON that the database takes. */
+interface Project {
+  pipelines: DefinitionJson[];
+  limits: LimitsJson;
+}
+
+/** Every export of `_pipelines/*.ts` that is a definition. Throws an error that names the file when one cannot be loaded. */
+async function readProject(pipelinesFolder: string): Promise<Project> {
   const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
   const modules = await Promise.all(files.sort().map((name) => loadPipelines(pipelinesFolder, name)));
-  const exported = modules.flatMap((module) =>
-    Object.values(module).filter(
-      (value): value is { toJson(): DefinitionJson } => typeof (value as { toJson?: unknown })?.toJson === 'function',
-    ),
-  );
   // One file may export what another has defined.
-  return [...new Set(exported)].map((pipeline) => pipeline.toJson());
+  const exported = [...new Set(modules.flatMap((module) => Object.values(module)))];
+  const limits = exported.filter((value) => has(value, 'toLimits')).map((shared) => shared.toLimits() as LimitsJson);
+  return {
+    pipelines: exported.filter((value) => has(value, 'toJson')).map((pipeline) => pipeline.toJson() as DefinitionJson),
+    limits: Object.assign({}, ...limits),
+  };
 }
+
+const has = <Method extends string>(value: unknown, method: Method): value is Record<Method, () => unknown> =>
+  typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function';
 
 async function loadPipelines(pipelinesFolder: string, name: string): Promise<Record<string, unknown>> {
   try {
@@ -46,27 +53,56 @@ function nextTimestamp(existing: string[]): string {
   return now > last ? now : String(BigInt(last) + 1n);
 }
 
+/** A migration that is missing, what it defines, and its text. */
+interface Missing {
+  file: string;
+  defines: string;
+  text: string;
+}
+
+/** The migrations that are missing, in their order: limits before the stages that name them, and dropped after those. */
+function missingMigrations({ pipelines, limits }: Project, texts: string[]): Missing[] {
+  const defined = definitionsIn(texts);
+  const changed = childrenFirst(pipelines).filter((pipeline) => {
+    const before = defined.get(pipeline.pipeline);
+    return !before || compactText(before) !== compactText(pipeline);
+  });
+  const limitsDefined = limitsIn(texts);
+  const define = limitMigration(limits, limitsDefined);
+  const drop = limitDrops(limits, limitsDefined);
+  return [
+    ...(define ? [{ file: 'shared_limits', defines: 'the shared limits', text: define }] : []),
+    ...changed.map((pipeline) => ({
+      file: `pipeline_${pipeline.pipeline}`,
+      defines: pipeline.pipeline,
+      text: pipelineMigration(pipeline, defined),
+    })),
+    ...(drop ? [{ file: 'dropped_limits', defines: 'the shared limits', text: drop }] : []),
+  ];
+}
+
 /**
  * Writes the migrations that are missing in `supabaseFolder`, or with `check` names them. Throws an error with what is amiss and
  * the remedy.
  */
 export async function syncPipelines(supabaseFolder: string, check: boolean, teller: Teller): Promise<void> {
   const migrationsFolder = path.join(supabaseFolder, 'migrations');
-  const pipelines = await readPipelines(path.join(supabaseFolder, 'functions', '_pipelines'));
-  const faults = [...referenceFaults(pipelines), ...functionFaults(pipelines, supabaseFolder)];
+  const project = await readProject(path.join(supabaseFolder, 'functions', '_pipelines'));
+  const { pipelines, limits } = project;
+  const faults = [
+    ...referenceFaults(pipelines),
+    ...unknownLimits(pipelines, limits),
+    ...functionFaults(pipelines, supabaseFolder),
+  ];
   const existing = fs
     .readdirSync(migrationsFolder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
   const texts = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
-  const defined = definitionsIn(texts);
-  faults.push(...droppedFaults(pipelines, defined));
-  const changed = childrenFirst(pipelines).filter((pipeline) => {
-    const before = defined.get(pipeline.pipeline);
-    return !before || compactText(before) !== compactText(pipeline);
-  });
-  if (check && changed.length > 0) {
-    const names = changed.map((pipeline) => pipeline.pipeline).join(', ');
+  faults.push(...droppedFaults(pipelines, definitionsIn(texts)));
+  const missing = missingMigrations(project, texts);
+  if (check && missing.length > 0) {
+    const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
     faults.push(
       `No migration defines the present state of: ${names}. Run \`npm run pipelines:sync\` and commit what it writes.`,
     );
@@ -74,13 +110,13 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const warning of grantFaults(pipelines, texts)) teller.warn(warning);
-  for (const pipeline of changed) {
-    const name = `${nextTimestamp(existing)}_pipeline_${pipeline.pipeline}.sql`;
-    fs.writeFileSync(path.join(migrationsFolder, name), pipelineMigration(pipeline, defined));
+  for (const { file, text } of missing) {
+    const name = `${nextTimestamp(existing)}_${file}.sql`;
+    fs.writeFileSync(path.join(migrationsFolder, name), text);
     existing.push(name);
     teller.log(`Wrote supabase/migrations/${name}.`);
   }
-  if (changed.length === 0) {
+  if (missing.length === 0) {
     teller.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
   } else {
     teller.log(

@@ -174,6 +174,9 @@ begin
       p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
   end if;
   perform millrace.check_limits(p_stage, p_definition);
+  if p_stage #> '{limits,shared}' is not null then
+    perform millrace.check_shared_names(p_stage);
+  end if;
 end
 $$;
 

@@ -171,7 +171,7 @@ declare
   v_shown boolean;
 begin
   select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
-    s.result_limit_bytes, s.counted,
+    s.result_limit_bytes, s.counted, s.limits ? 'shared' as is_limited,
     s.counted_by_parent or s.has_conditional_followers as followed,
     array(select i.run_id from unnest(p_items) i) as run_ids
   into v_on
@@ -202,6 +202,9 @@ begin
     v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
   if v_on.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_on.is_limited then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
   if v_on.followed then
     return v_stages || millrace.advance_others(p_stage_id, v_on.run_ids);

@@ -145,6 +145,9 @@ begin
   if v_stage.counted then
     perform millrace.note_spending(p_items);
   end if;
+  if v_stage.limits ? 'shared' then
+    perform millrace.note_shared(p_stage_id, p_items);
+  end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
   end if;

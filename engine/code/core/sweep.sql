@@ -152,6 +152,7 @@ begin
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
+  perform millrace.sweep_shared_limits();
   perform millrace.schedule_polls();
   if exists (
       select

@@ -22,6 +22,7 @@ as $$
     'permanent', '{"type": "boolean"}'::jsonb,
     'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
     'limits', '{"type": "object"}'::jsonb,
+    'limit', f.fields -> 'stage',
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
     'alert', f.fields -> 'run',
@@ -259,6 +260,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   case
+    when p_request ->> 'verb' in ('throttle', 'unthrottle') and p_request ? 'limit' then
+      return millrace.act_on_limit(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
       return millrace.act_on_stage(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('acknowledge', 'silence') then
@@ -312,6 +315,7 @@ comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
   'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
-  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+  'status of a bulk; grant and revoke. A run may be named by pipeline and entity; throttle and '
+  'unthrottle take a stage of a pipeline, or a shared limit as "limit".';
 revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
 grant execute on function public.millrace_act(jsonb) to authenticated, service_role;

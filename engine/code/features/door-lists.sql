@@ -85,6 +85,7 @@ begin
         group by o.pipeline) l on l.pipeline = p.name
       where p.name = any (v_pipelines)),
     'stages', millrace.shown_stages(v_pipelines),
+    'limits', millrace.shown_limits(v_caller),
     'bulks', (
       select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
       from millrace.bulks b
@@ -95,7 +96,7 @@ end
 $$;
 comment on function public.millrace_overview(jsonb) is
   'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
-  'paused and throttled, open alerts, and bulks that run. For operators.';
+  'paused and throttled, shared limits, open alerts, and bulks that run. For operators.';
 
 create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
 language plpgsql stable security definer

@@ -148,6 +148,7 @@ declare
   v_now timestamptz := millrace.now();
   v_changes millrace.change[];
   v_skipped int[];
+  v_stage record;
 begin
   v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
   -- Not at the stage itself: children that come late for it go on, or do not, as it says.
@@ -180,8 +181,15 @@ begin
   perform millrace.tally_done(v_skipped || p_stage_id, p_run_ids);
   perform millrace.project(p_stage_id, v_changes);
   perform millrace.show_skipped_rest(s, p_run_ids) from unnest(v_skipped) s;
-  if (select s.counted from millrace.stages s where s.id = p_stage_id) then
+  select s.counted, s.limits ? 'shared' as is_limited
+  into v_stage
+  from millrace.stages s
+  where s.id = p_stage_id;
+  if v_stage.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_stage.is_limited then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
 end
 $$;

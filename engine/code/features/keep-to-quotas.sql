@@ -31,6 +31,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, cardinality(v_kept) - cardinality(p_attempt_ids));
+  end if;
   if cardinality(v_kept) = 0 then
     delete from millrace.claims c where c.token = p_token;
   end if;

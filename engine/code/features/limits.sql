@@ -14,6 +14,8 @@
 --                                (claim-by-groups.sql)
 --   back_pressure                no more is taken than a later stage has room for
 --                                (back-pressure.sql)
+--   shared                       limits over several stages (shared-limits.sql), passed after the
+--                                stage's own
 --
 -- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
 -- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
@@ -71,14 +73,16 @@ begin
 end
 $$;
 
--- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
--- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
+-- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- is_short: it might take more, but for its shared limits.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out is_short boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -86,6 +90,7 @@ declare
   v_limits jsonb := p_stage.limits;
   v_max int := (v_limits ->> 'max_in_flight')::int;
   v_tokens float8;
+  v_shared record;
 begin
   room := p_wanted;
   if v_max is not null then
@@ -110,6 +115,12 @@ begin
     if room = 0 then
       wait_ms := 1000;
     end if;
+  end if;
+  if room > 0 and v_limits ? 'shared' then
+    v_shared := millrace.shared_room(p_stage, room);
+    is_short := v_shared.room < room;
+    room := v_shared.room;
+    wait_ms := v_shared.wait_ms;
   end if;
 end
 $$;
@@ -199,7 +210,8 @@ begin
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
-  if p_stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage.id) then
+  if (p_stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage.id))
+    or (p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait)) then
     wait_ms := 50;
     return;
   end if;
@@ -222,6 +234,9 @@ begin
     entity_ids := v_claim.entity_ids;
   end if;
   perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
+  if p_stage.limits ? 'shared' then
+    perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids));
+  end if;
 end
 $$;
 
@@ -246,6 +261,9 @@ begin
     end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, p_taken);
+  end if;
 end
 $$;
 
@@ -264,6 +282,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_back)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, -cardinality(p_back));
+  end if;
   if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;

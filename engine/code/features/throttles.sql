@@ -38,6 +38,25 @@ begin
 end
 $$;
 
+-- Raises MR002 unless a throttle says until when it holds, and why.
+create or replace function millrace.check_throttle_end(p_until timestamptz, p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_until is null or p_until <= millrace.now()
+    or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(p_until::text, 'missing')
+      using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a throttle has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+end
+$$;
+
 -- Changes the limits of a stage that hold today. It waits for the claims that are passing its
 -- limiter, and keeps others out until its transaction ends. What was taken without a limit is
 -- counted; what nobody counts any more is forgotten.
@@ -90,15 +109,8 @@ begin
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
-  elsif p_until is null or p_until <= millrace.now()
-    or p_until > millrace.now() + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now',
-      coalesce(p_until::text, 'missing')
-      using errcode = 'MR002', hint = 'For good, set the limit in the stage''s definition.';
-  elsif coalesce(btrim(p_reason), '') = '' then
-    raise exception 'reason is missing, but a throttle has one'
-      using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
+  perform millrace.check_throttle_end(p_until, p_reason);
   -- Before the limits are read, which define() or somebody else may be changing.
   perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id);
   perform

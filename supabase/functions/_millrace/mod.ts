@@ -4,7 +4,8 @@
  * `model/prompt.ts` beside this, agents `agents/agent.ts`.
  */
 export { definePipeline, type PipelineDefinition } from './define/define-pipeline.ts';
-export type { FunctionStageInput, PipelineInput, StageInput } from './define/definition-schema.ts';
+export { defineSharedLimits, type SharedLimits } from './define/define-shared-limits.ts';
+export type { FunctionStageInput, PipelineInput, SharedLimitsInput, StageInput } from './define/definition-schema.ts';
 export type { Usage } from './engine/engine-contract.ts';
 export {
   errorFromStatus,

@@ -175,11 +175,13 @@ const limits = sized(
     concurrency: concurrency.meta(says('an object of column, part and limit')).optional(),
     priority: flag.optional(),
     backPressure: backPressures.optional(),
+    /** The names of limits that `defineSharedLimits` defines; all of them must allow a claim, as the stage's own. */
+    shared: z.array(name).min(1).meta(says('a list of names of shared limits', 'Write ["scrapes"].')).optional(),
   }),
   1,
-  5,
+  6,
   'an object with at least one limit',
-  'Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.',
+  'Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.',
 );
 /** Nothing is in work at a gate: what limits it is how fast it passes, and what there is behind it. */
 const gateLimits = sized(
@@ -508,6 +510,39 @@ const quota = sized(
   'an object of column, and starts or spending or both',
   'Name what is bounded and by which column, and nothing else; or leave it out.',
 );
+
+/** One limit over all stages that name it. */
+const sharedLimit = sized(
+  z.strictObject({
+    /** How many attempts of all its stages are in work at once. */
+    maxInFlight: whole(1, 10_000).optional(),
+    /** How many begin in an interval, at all its stages together. */
+    rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
+    /** What attempts may use in a window, by what they say; at least one of usd and tokens. */
+    spending: sized(
+      z.strictObject({
+        usd: number(0.01, 1_000_000).optional(),
+        /** Of input and output. */
+        tokens: whole(1, 1_000_000_000_000).optional(),
+        /** Windows are fixed: an hour begins on the hour, a day at midnight UTC. */
+        perSeconds: window,
+      }),
+      2,
+      3,
+      'an object of usd or tokens or both, and per_seconds',
+      'Write {"usd": 5, "per_seconds": 86400}; or leave it out.',
+    ).optional(),
+    /** Halves its rate when a service asks for patience, and lets it creep back. Needs a rate. */
+    adaptive: flag.optional(),
+  }),
+  1,
+  4,
+  'an object with at least one limit',
+  'Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.',
+);
+/** Limits by their names. */
+export const sharedLimitsSchema = z.record(name, sharedLimit);
+export type SharedLimitsInput = z.input<typeof sharedLimitsSchema>;
 
 /** What is judged each minute, of the pipeline or of its stages; whoever is to hear of it is named in the database. */
 const alertRule = z

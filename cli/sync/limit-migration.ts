@@ -1,0 +1,56 @@
+// The texts of migrations that define and drop the limits that stages share, and the way back from such texts to limits.
+import type { DefinitionJson } from './pipeline-migration.ts';
+
+/** By name, each as millrace.define_limit(text, jsonb) takes it. */
+export type LimitsJson = Record<string, unknown>;
+
+const statement = /select millrace\.(define|drop)_limit\('(\w+)'(?:, \$limit\$(.*?)\$limit\$)?\);/gs;
+
+/** The latest definition of each shared limit in the migrations' texts, given in order, as JSON; without those dropped. */
+export function limitsIn(migrations: string[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, verb, name = '', json = ''] of migrations.flatMap((text) => [...text.matchAll(statement)])) {
+    if (verb === 'define') found.set(name, json);
+    else found.delete(name);
+  }
+  return found;
+}
+
+/** A migration that defines those limits that are not defined so yet; null when there are none. It goes before the pipelines'. */
+export function limitMigration(limits: LimitsJson, defined: Map<string, string>): string | null {
+  const changed = Object.entries(limits).filter(([name, limit]) => defined.get(name) !== JSON.stringify(limit));
+  const lines = changed.map(
+    ([name, limit]) => `select millrace.define_limit('${name}', $limit$${JSON.stringify(limit)}$limit$);`,
+  );
+  return lines.length > 0 ? [...heading('define'), ...lines, ''].join('\n') : null;
+}
+
+/** A migration that drops those that are no longer there; null when there are none. It goes after the pipelines'. */
+export function limitDrops(limits: LimitsJson, defined: Map<string, string>): string | null {
+  const gone = [...defined.keys()].filter((name) => !(name in limits));
+  const lines = gone.map((name) => `select millrace.drop_limit('${name}');`);
+  return lines.length > 0 ? [...heading('drop'), ...lines, ''].join('\n') : null;
+}
+
+const heading = (verb: string) => [
+  `-- Limits that stages share, to ${verb}, written by \`npm run pipelines:sync\` from supabase/functions/_pipelines/shared-limits.ts.`,
+  '-- Do not edit it: change them there and run the command again, which adds another migration.',
+  '',
+];
+
+/** Stages that name a limit there is not, one sentence each with the remedy. */
+export function unknownLimits(pipelines: DefinitionJson[], limits: LimitsJson): string[] {
+  const known = Object.keys(limits);
+  const remedy = known.length > 0 ? `those there are: ${known.join(', ')}` : 'there is none yet';
+  return pipelines.flatMap(({ pipeline, stages }) =>
+    stages.flatMap((stage) =>
+      (stage.limits?.shared ?? [])
+        .filter((name) => !known.includes(name))
+        .map(
+          (name) =>
+            `Stage ${stage.name} of pipeline ${pipeline} names the shared limit ${name}, which no file of _pipelines ` +
+            `defines: ${remedy}; define it with defineSharedLimits() in _pipelines/shared-limits.ts.`,
+        ),
+    ),
+  );
+}

@@ -1,0 +1,235 @@
+-- Shared limits: what may be spent in a window of time
+--
+-- A budget is asked before work is dispatched. What attempts in flight will cost is not known yet,
+-- so each counts as what an attempt of its stage has cost on the average; and a claim takes no
+-- more than what is left then pays for, by its own stage's average. A stage whose attempts have
+-- not yet named what they used has one in flight at a time, until its average is known. So
+-- what is overspent is at most by how much attempts in flight differ from the average.
+--
+-- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
+
+-- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
+-- named it.
+create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select nullif(case p_kind when 'usd' then t.cost_usd
+        else t.input_tokens + t.output_tokens end, 0)
+      / nullif(t.completed + t.failed + t.retried, 0)
+    from millrace.totals t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
+    where s.id = p_stage_id);
+end
+$$;
+
+-- Says when the present window of a shared limit's spending began.
+create or replace function millrace.window_start(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds numeric := (p_limit.limits #>> '{spending,per_seconds}')::numeric;
+begin
+  return to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
+end
+$$;
+
+-- Says when the present window of a shared limit's spending is over.
+create or replace function millrace.window_over(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.window_start(p_limit)
+    + make_interval(secs => (p_limit.limits #>> '{spending,per_seconds}')::float8);
+end
+$$;
+
+-- Says what has been spent under a shared limit in the present window, and what is in flight will
+-- cost. One statement, hence one snapshot: who ends an attempt inserts the one and deletes the
+-- other.
+create or replace function millrace.spent_under(
+  p_limit millrace.shared_limits,
+  p_kind text,
+  out spent numeric,
+  out bound numeric)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_since timestamptz := millrace.window_start(p_limit);
+begin
+  select (
+      select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
+      from millrace.limit_uses u
+      where u.limit_id = p_limit.id and u.at >= v_since),
+    (
+      select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
+      from (
+        select m.stage_id, count(*) as n
+        from millrace.limited_stages m
+        join millrace.in_flight i on i.stage_id = m.stage_id
+        where m.limit_id = p_limit.id
+        group by m.stage_id) f)
+  into spent, bound;
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
+create or replace function millrace.room_in_budget(
+  p_limit millrace.shared_limits,
+  p_stage millrace.stages,
+  p_wanted int)
+returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind text;
+  v_average numeric;
+  v_now record;
+  v_left numeric;
+  v_room int := p_wanted;
+  -- Asked first: what ends meanwhile has been spent by the time that is asked.
+  v_busy boolean := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
+begin
+  foreach v_kind in array array['usd', 'tokens'] loop
+    continue when not p_limit.limits -> 'spending' ? v_kind;
+    v_now := millrace.spent_under(p_limit, v_kind);
+    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric - v_now.spent - v_now.bound;
+    v_average := millrace.average_use(p_stage.id, v_kind);
+    v_room := least(v_room, case
+      when v_left <= 0 then 0
+      when v_average is not null then least(floor(v_left / v_average + 1e-9), v_room)
+      when v_busy then 0
+      else 1
+    end);
+  end loop;
+  return v_room;
+end
+$$;
+
+-- Says whether what is left of a shared limit's budget pays for no attempt of a stage, by what has
+-- been spent: what is in flight may yet turn out cheaper.
+create or replace function millrace.is_spent_under(
+  p_limit millrace.shared_limits,
+  p_stage_id int)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind text;
+  v_left numeric;
+begin
+  foreach v_kind in array array['usd', 'tokens'] loop
+    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
+      - (millrace.spent_under(p_limit, v_kind)).spent;
+    if v_left <= 0
+      or v_left / millrace.average_use(p_stage_id, v_kind) + 1e-9 < 1 then
+      return true;
+    end if;
+  end loop;
+  return false;
+end
+$$;
+
+-- Says whether a budget pays for nothing more of a stage in this window.
+create or replace function millrace.is_spent(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_stage.limits ? 'shared', false)
+    and exists (
+      select
+      from millrace.limited_stages m
+      join millrace.shared_limits l on l.id = m.limit_id
+      where m.stage_id = p_stage.id
+        and l.limits ? 'spending'
+        and millrace.is_spent_under(l, p_stage.id));
+end
+$$;
+
+-- Notes what attempts that have just ended say they used, under each shared limit of their stage
+-- that has spending; and how services refused them, under those that are adaptive. p_items have
+-- ended, failed ones too.
+create or replace function millrace.note_shared(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_usages jsonb[] := array(
+    select i.usage
+    from unnest(p_items) i
+    where i.usage is not null);
+  v_usd numeric := coalesce(millrace.sum_usage(v_usages, 'cost_usd'), 0);
+  v_tokens numeric := coalesce(millrace.sum_usage(v_usages, 'input_tokens'), 0)
+    + coalesce(millrace.sum_usage(v_usages, 'output_tokens'), 0);
+begin
+  if v_usd > 0 or v_tokens > 0 then
+    insert into millrace.limit_uses (limit_id, at, usd, tokens)
+    select l.id, millrace.now(), v_usd, v_tokens
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = p_stage_id and l.limits ? 'spending'
+    order by l.id;
+  end if;
+  if exists (
+      select
+      from unnest(p_items) i
+      where i.error is not null) then
+    perform millrace.note_refusals(p_stage_id, p_items);
+  end if;
+end
+$$;
+
+-- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
+-- is of windows that are over. It deletes and adds in one statement, hence one snapshot: nothing is
+-- lost or counted twice. The sum has the latest time of its parts, so that a window that is
+-- made shorter rather counts too much.
+create or replace function millrace.sum_limit_uses(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  for v_limit in
+    select l.* from millrace.shared_limits l order by l.id
+  loop
+    delete from millrace.limit_uses u
+    where u.id in (
+      select o.id
+      from millrace.limit_uses o
+      where o.limit_id = v_limit.id
+        and o.at < coalesce(millrace.window_start(v_limit), 'infinity')
+      order by o.at
+      limit p_limit
+      for update skip locked);
+    continue when not exists (
+      select from millrace.limit_uses u where u.limit_id = v_limit.id and not u.summed);
+    with gone as (
+      delete from millrace.limit_uses u
+      where u.id in (
+        select o.id
+        from millrace.limit_uses o
+        where o.limit_id = v_limit.id and o.at >= millrace.window_start(v_limit)
+        order by o.at
+        limit p_limit
+        for update skip locked)
+      returning u.at, u.usd, u.tokens
+    )
+    insert into millrace.limit_uses (limit_id, at, usd, tokens, summed)
+    select v_limit.id, max(g.at), sum(g.usd), sum(g.tokens), true
+    from gone g
+    having count(*) > 0;
+  end loop;
+end
+$$;

@@ -1,0 +1,80 @@
+-- Shared limits: a share for each stage that wants more than there is
+--
+-- A stage that works fast would take every place as soon as it is free, and one beside it get none.
+-- So a claim that would have taken more than its shared limits allow notes that its stage is short.
+-- For a while after that the others leave it a share: of places in flight as many as each of those
+-- that are short may have, and of a rate what is left of an equal part. An odd token goes to
+-- whoever has waited longest. While no other stage is short, nobody is held back and nothing noted.
+
+-- Says how many stages want something of a shared limit, this one included, and whether another of
+-- them has waited longer.
+create or replace function millrace.rivals_of(
+  p_limit_id int,
+  p_stage_id int,
+  out rivals int,
+  out is_next boolean)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As long as a stage that got nothing may be without a worker, until the sweep has woken it.
+  v_since timestamptz := millrace.now() - interval '15 seconds';
+begin
+  select 1 + count(*),
+    coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
+      select coalesce(o.taken_at, '-infinity')
+      from millrace.limited_stages o
+      where o.limit_id = p_limit_id and o.stage_id = p_stage_id), true)
+  into rivals, is_next
+  from millrace.limited_stages m
+  where m.limit_id = p_limit_id
+    and m.stage_id <> p_stage_id
+    and m.short_at > v_since;
+end
+$$;
+
+-- Says how much of what a shared limit has is for one stage, where so many want some.
+create or replace function millrace.share_for(p_amount float8, p_rivals int, p_is_next boolean)
+returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_is_next then ceil(p_amount / p_rivals)
+    else floor(p_amount / p_rivals)
+  end
+$$;
+
+-- A claim notes whether its shared limits gave its stage less than it would have taken (it took all
+-- that there was room for, or there was none and something is queued), and that it took something
+-- while another was short. Only claims of this stage write these rows, and they go one at a time.
+create or replace function millrace.note_share(
+  p_stage_id int,
+  p_room int,
+  p_is_short boolean,
+  p_taken int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_taken int := coalesce(p_taken, 0);
+  v_is_short boolean := coalesce(p_is_short and v_taken >= p_room and (p_room > 0 or exists (
+    select
+    from millrace.attempts a
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
+begin
+  update millrace.limited_stages m
+  set short_at = case when v_is_short then v_now end,
+    taken_at = case when v_taken > 0 then v_now else m.taken_at end
+  where m.stage_id = p_stage_id
+    and (m.short_at is not null or v_is_short or v_taken > 0)
+    and exists (
+      select
+      from millrace.limited_stages o
+      where o.limit_id = m.limit_id
+        and o.stage_id <> p_stage_id
+        and (v_is_short or m.short_at is not null or o.short_at > v_now - interval '15 seconds'));
+end
+$$;
