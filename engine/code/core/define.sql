@@ -335,6 +335,7 @@ begin
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.keep_throttles(v_pipeline_id);
+  perform millrace.save_when_spent(v_pipeline_id, v_definition);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);

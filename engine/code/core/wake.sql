@@ -30,6 +30,7 @@ begin
     join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids)
       and s.enabled
+      and not s.bypassed
       and p.enabled
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
