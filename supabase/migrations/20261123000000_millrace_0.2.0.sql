@@ -35,7 +35,7 @@ declare
       'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
       'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
       'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
-      'millrace.alert_messages'
+      'millrace.alert_messages', 'millrace.bypassed', 'millrace.attempts'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -970,6 +970,62 @@ comment on column millrace.alert_messages.wait is
 insert into millrace.settings (name, value, comment) values
   ('rules_judged_at', '',
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
+
+-- Bypass and unchanged: a stage is left out for a while, with memory, or takes its former result.
+
+alter table millrace.stages
+  add column bypassed boolean not null default false,
+  add column when_spent text not null default 'wait'
+    constraint stages_when_spent_known check (when_spent in ('wait', 'bypass')),
+  add column has_unchanged boolean not null default false;
+comment on column millrace.stages.bypassed is
+  'Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.';
+comment on column millrace.stages.when_spent is
+  'What becomes of it while its budget is spent: it waits for the next window, or is bypassed.';
+comment on column millrace.stages.has_unchanged is
+  'Whether in some version it takes its former result where its input is as before.';
+
+create table millrace.bypasses (
+  stage_id int
+    constraint bypasses_pkey primary key
+    constraint bypasses_stage_fkey references millrace.stages on delete cascade,
+  reason text not null,
+  until timestamptz,
+  spent boolean not null default false,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.bypasses is
+  'The stages that are bypassed now, by a person''s word or since their budget is spent.';
+comment on column millrace.bypasses.until is
+  'When the sweep ends it; null until a person does, or the budget pays again.';
+comment on column millrace.bypasses.line is
+  'The line of the journal that tells who began it.';
+
+create table millrace.bypassed (
+  stage_id int not null
+    constraint bypassed_stage_fkey references millrace.stages on delete cascade,
+  entity_id text not null,
+  run_id bigint not null,
+  at timestamptz not null,
+  reason text not null,
+  constraint bypassed_pkey primary key (stage_id, entity_id)
+);
+create index bypassed_in_order on millrace.bypassed (stage_id, at, run_id);
+comment on table millrace.bypassed is
+  'Rows whose run has left a bypassed stage out, until take_up() starts them at it or finds that '
+  'somebody else has done so.';
+comment on column millrace.bypassed.run_id is
+  'The run that left it out last; it may have been pruned since.';
+
+alter table millrace.version_stages add column unchanged_path jsonpath;
+comment on column millrace.version_stages.unchanged_path is
+  'What of its row and its needs'' results decides whether its input is as before; null where it '
+  'always works.';
+
+alter table millrace.attempts add column input_hash uuid;
+comment on column millrace.attempts.input_hash is
+  'The digest of the input that its worker was given, where its stage declares unchanged.';
 
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
@@ -3077,6 +3133,8 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.bypass_faults f
+  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
@@ -3152,8 +3210,11 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.ending_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.bypass_faults f
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
   union all
@@ -4172,6 +4233,7 @@ begin
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.keep_throttles(v_pipeline_id);
+  perform millrace.save_when_spent(v_pipeline_id, v_definition);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
@@ -5081,6 +5143,7 @@ as $$
       and a.queue_at <= millrace.now() - interval '1 minute'
       and a.state = 'queued') w
   where s.enabled
+    and not s.bypassed
     and p.enabled
     and w.since is not null
     and millrace.live_workers(s.id) = 0
@@ -7207,6 +7270,7 @@ declare
 begin
   begin
     perform millrace.remember_begun(p_run_ids);
+    perform millrace.forget_worked(p_run_ids);
     perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);
   exception when query_canceled or assert_failure or others then
@@ -8289,7 +8353,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not (
-      select s.enabled and p.enabled
+      select s.enabled and p.enabled and not s.bypassed
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
       where s.id = p_worker.stage_id) then
@@ -8819,11 +8883,13 @@ begin
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
   perform millrace.show_due(p_pipeline_id, 5000);
+  perform millrace.sweep_bypasses(p_pipeline_id);
   woken := millrace.wake(array(
     select s.id
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
       and s.enabled
+      and not s.bypassed
       and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
@@ -9199,6 +9265,7 @@ begin
     join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids)
       and s.enabled
+      and not s.bypassed
       and p.enabled
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
@@ -9450,7 +9517,8 @@ as $$
 declare
   v_call millrace.call;
 begin
-  select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
+  select p_worker as worker, s as stage, s.enabled and p.enabled and not s.bypassed as open,
+    p.is_child,
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o
@@ -9628,7 +9696,8 @@ begin
   return millrace.claim_answer(p_call,
     case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
       else 'working' end,
-    case when not p_call.open then 'the stage or its pipeline is switched off' end,
+    case when v_stage.bypassed then 'the stage is bypassed'
+      when not p_call.open then 'the stage or its pipeline is switched off' end,
     v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
 end
 $$;
@@ -13713,6 +13782,376 @@ begin
 end
 $$;
 
+-- Bypass: a stage is left out for a while, with memory
+--
+-- A bypassed stage hands out no work. The call that begins the bypass, and then the sweep, skip
+-- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
+-- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
+-- is in work when a bypass begins goes on.
+
+-- Writes why a stage was left out.
+create or replace function millrace.why_bypassed(p_reason text) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'code', 'bypassed', 'message', 'bypassed: ' || p_reason, 'reason', p_reason)
+$$;
+
+-- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
+-- go on. Returns how many there were.
+create or replace function millrace.bypass_held(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+begin
+  with skipped as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
+      error = millrace.why_bypassed(p_reason) || case vs.otherwise
+        when 'skip_dependents' then '{"dependents": true}'
+        else '{}'::jsonb
+      end
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+    where a.id = any (p_attempt_ids)
+      and a.state = 'queued'
+      and r.id = a.run_id
+    returning a.run_id, r.entity_id
+  ), remembered as (
+    insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
+    select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
+    from skipped k
+    order by k.entity_id
+    on conflict on constraint bypassed_pkey do update set
+      run_id = excluded.run_id, at = excluded.at, reason = excluded.reason
+  )
+  select coalesce(array_agg(k.run_id order by k.run_id), '{}') into v_runs from skipped k;
+  if cardinality(v_runs) = 0 then
+    return 0;
+  end if;
+  if p_stage.kind = 'map' then
+    perform millrace.abandon_fan_outs(v_runs, array[p_stage.id]);
+  end if;
+  perform millrace.note_pulses('skipped', array_fill(p_stage.id, array[cardinality(v_runs)]));
+  perform millrace.show_stage(p_stage.id, v_runs, 'skipped', v_now);
+  perform millrace.wake(millrace.continue_after_skip(p_stage.id, v_runs));
+  return cardinality(v_runs);
+end
+$$;
+
+-- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
+-- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
+-- it stands alone, and left to the next sweep.
+create or replace function millrace.bypass_portion(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_attempt_ids) / 2;
+  v_context text;
+begin
+  if cardinality(p_attempt_ids) = 0 then
+    return 0;
+  end if;
+  begin
+    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, sqlerrm)
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where a.id = p_attempt_ids[1];
+      return 0;
+    end if;
+  end;
+  return millrace.bypass_portion(p_stage, p_attempt_ids[:v_half], p_reason, p_until)
+    + millrace.bypass_portion(p_stage, p_attempt_ids[v_half + 1:], p_reason, p_until);
+end
+$$;
+
+-- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
+-- returns how many. It goes on behind what somebody holds.
+create or replace function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '2 seconds';
+  v_reason text := (
+    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_next record;
+  v_done int := 0;
+begin
+  loop
+    select count(*) as found, array_agg(q.id order by q.queue_at, q.id) as ids,
+      max(q.queue_at) as last_at
+    into v_next
+    from (
+      select a.id, a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.queue_at is not null
+        and a.state = 'queued'
+        and (a.queue_at, a.id) > (v_last_at, v_last_id)
+      order by a.queue_at, a.id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.last_at;
+    v_last_id := v_next.ids[v_next.found];
+    v_done := v_done + millrace.bypass_portion(p_stage, v_next.ids, v_reason, v_until);
+    exit when v_next.found < 500 or v_done >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_done;
+end
+$$;
+
+-- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
+create or replace function millrace.save_bypass(
+  p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
+) returns millrace.stages
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  update millrace.stages s
+  set bypassed = true
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
+  values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
+  on conflict on constraint bypasses_pkey do update set
+    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
+    line = excluded.line;
+  return v_stage;
+end
+$$;
+
+-- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
+-- many those were.
+create or replace function millrace.begin_bypass(
+  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = format(
+        'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
+  elsif p_until <= millrace.now() or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now', p_until
+      using errcode = 'MR002', hint = 'Leave it out, and the bypass holds until end_bypass().';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a bypass has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  return millrace.bypass_queued(
+    millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
+end
+$$;
+
+-- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
+create or replace function millrace.finish_bypass(p_stage_id int) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
+  delete from millrace.bypasses b where b.stage_id = p_stage_id;
+  if not found then
+    return false;
+  end if;
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+-- Ends the bypass of a stage by a person's word.
+create or replace function millrace.end_bypass_of(p_stage millrace.stages) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from millrace.stages s where s.id = p_stage.id for no key update;
+  if (select b.spent from millrace.bypasses b where b.stage_id = p_stage.id) then
+    raise exception 'stage % is bypassed since its budget is spent', p_stage.name
+      using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
+        'budget, or define the stage without when_spent.';
+  elsif not millrace.finish_bypass(p_stage.id) then
+    raise exception 'stage % is not bypassed', p_stage.name
+      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+  end if;
+end
+$$;
+
+create or replace function millrace.bypass(
+  p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+  v_skipped int;
+begin
+  v_skipped := millrace.begin_bypass(
+    millrace.stage_named(p_pipeline, p_stage), p_reason, p_until, v_line);
+  perform millrace.note('bypass', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('until', p_until, 'skipped', v_skipped)));
+  return v_skipped;
+end
+$$;
+
+create or replace function millrace.end_bypass(p_pipeline text, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_bypass_of(millrace.stage_named(p_pipeline, p_stage));
+  perform millrace.note('end_bypass', p_pipeline, p_stage);
+end
+$$;
+
+-- Says whether a stage is to be left out since its budget is spent.
+create or replace function millrace.is_spent_out(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.when_spent <> 'bypass' then
+    return false;
+  end if;
+  return millrace.is_spent(p_stage);
+end
+$$;
+
+-- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
+-- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
+-- a person is changing this moment is left to the next sweep.
+create or replace function millrace.settle_bypass(p_stage millrace.stages)
+returns millrace.stages
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_pipeline text := (
+    select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
+  v_bypass millrace.bypasses;
+  v_line bigint;
+  v_over text;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update skip locked;
+  if not found then
+    return p_stage;
+  end if;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = v_stage.id;
+  v_over := case
+    when v_bypass.until <= millrace.now() then 'its time was over'
+    when not v_bypass.spent then null
+    when not millrace.is_spent_out(v_stage) then 'its budget pays for it again'
+  end;
+  if v_over is not null then
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', v_over));
+    v_stage.bypassed := false;
+  elsif v_bypass.stage_id is null and millrace.is_spent_out(v_stage) then
+    v_line := millrace.note('bypass', v_pipeline, v_stage.name, '{}',
+      '{"key": "engine", "reason": "its budget is spent"}');
+    v_stage := millrace.save_bypass(v_stage.id, 'its budget is spent', null, true, v_line);
+  end if;
+  return v_stage;
+end
+$$;
+
+-- The sweep begins and ends bypasses of a pipeline, and skips what has been queued at a bypassed
+-- stage since. A fault of it ends no other part of the recovery.
+create or replace function millrace.sweep_bypasses(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_context text;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id
+      and (s.bypassed or s.when_spent = 'bypass')
+    order by s.id
+  loop
+    v_stage := millrace.settle_bypass(v_stage);
+    if v_stage.bypassed then
+      perform millrace.bypass_queued(v_stage, 5000);
+    end if;
+  end loop;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of bypassed stages failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- define() keeps what becomes of stages whose budget is spent.
+create or replace function millrace.save_when_spent(p_pipeline_id int, p_definition jsonb)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.stages t
+  set when_spent = coalesce(s ->> 'when_spent', 'wait')
+  from jsonb_array_elements(p_definition -> 'stages') s
+  where t.pipeline_id = p_pipeline_id
+    and t.name = s ->> 'name'
+    and t.when_spent <> coalesce(s ->> 'when_spent', 'wait')
+$$;
+
+-- Tells what leaves a stage out: since when, until when, by whom, why; null where nothing does.
+create or replace function millrace.shown_bypass(p_stage_id int) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', b.began_at, 'until', b.until, 'reason', b.reason,
+    'by', coalesce(j.subject, case when not b.spent then j.session ->> 'user' end),
+    'line', b.line)
+  from millrace.bypasses b
+  left join millrace.journal j on j.id = b.line
+  where b.stage_id = p_stage_id
+$$;
+
 -- Cancelling children
 --
 -- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
@@ -16081,7 +16520,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
-      "pause", "unpause", "throttle", "unthrottle", "acknowledge", "silence",
+      "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
+      "acknowledge", "silence",
       "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
     'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
     'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
@@ -16094,6 +16534,7 @@ as $$
     'limits', '{"type": "object"}'::jsonb,
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
+    'count', '{"type": "integer", "minimum": 1, "maximum": 10000}'::jsonb,
     'alert', f.fields -> 'run',
     'kind', f.fields -> 'stage',
     'bulk', f.fields -> 'run',
@@ -16331,6 +16772,8 @@ begin
   case
     when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
       return millrace.act_on_stage(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('bypass', 'end_bypass', 'take_up') then
+      return millrace.act_on_bypass(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('acknowledge', 'silence') then
       return millrace.act_on_alert(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
@@ -16836,7 +17279,8 @@ as $$
     'paused', millrace.shown_pause(s.enabled, s.switched_line),
     'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
       'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
-      'line', t.line) end) order by p.name, s.id), '[]')
+      'line', t.line) end,
+    'bypass', millrace.shown_bypass(s.id)) order by p.name, s.id), '[]')
   from millrace.stage_health h
   join millrace.pipelines p on p.name = h.pipeline
   join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
@@ -25071,9 +25515,9 @@ $$;
 -- version that a row's live run has, else of the current one.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
--- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
--- time when there were none.
+-- to judge by, the stage that is live, or that a run which is over has bypassed last, and the last
+-- stage that may be started over, null where there was no run. Ordered by entity first, runs are
+-- found by it in every plan, also in one of a time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -25088,7 +25532,7 @@ begin
   return query
     select i.id, i.was, i.now, i.place, r.id, r.status,
       case when r.status = 'running' then r.version_id else p.current_version_id end,
-      case when r.status = 'running' then f.stage_id end,
+      case when r.status = 'running' or f.bypassed then f.stage_id end,
       case
         when r.status = 'completed' and r.ended_as is null then 1000000
         else (
@@ -25108,7 +25552,7 @@ begin
       order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
-      select a.stage_id
+      select a.stage_id, a.state = 'skipped' as bypassed
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       where a.run_id = r.id
@@ -25116,6 +25560,7 @@ begin
         and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
+            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc
@@ -25483,10 +25928,20 @@ as $$
       select
       from stage b
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
+  union
+  -- A stage is bypassed where its run ends with it.
+  select w, d, 'skip'
+  from stage b
+  join stage s on s.place < b.place
+  cross join lateral unnest(millrace.live_values(b.shows)) w
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and w <> d
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there;
--- what follows a stage that was done begins by a condition, or when a person asks for it.
+-- what follows a stage that was done begins by a condition, or when a person asks for it. A run
+-- whose last stage was bypassed rests there with the value of one before it.
 create or replace function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
@@ -25506,6 +25961,13 @@ as $$
     and not exists (select
       from stage l
       where l.place > s.place and not l.may_skip and not l.demanded)
+  union
+  select d, b.id, b.place, false
+  from stage b
+  join stage s on s.place < b.place
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and d is not null
   union
   select f.value, null, s.place, false
   from stage s
@@ -26609,10 +27071,10 @@ begin
 end
 $$;
 
--- Finds what decides what the latest runs of entities show: the live attempt, the last completed
--- one of a run that is over, or the one that failed; and in which phase that is. done_id is the
--- stage completed right before the live one, via what a person's shows. dropped: over without
--- having been in work. An entity whose run is between two stages is left out.
+-- Finds what decides what the latest runs of entities show: the live attempt, the last completed or
+-- bypassed one of a run that is over, or the one that failed; and in which phase that is. done_id
+-- is the stage completed right before the live or bypassed one, via what a person's shows. dropped:
+-- over without having been in work. An entity whose run is between two stages is left out.
 create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -26630,6 +27092,7 @@ begin
     select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
       case
         when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
+        when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
         when r.status = 'completed' then 'completed'
         when r.status = 'failed' and w.started_at is not null then 'failed'
         when r.status <> 'running' then 'dropped'
@@ -26650,8 +27113,7 @@ begin
       select r.status = 'completed' and r.began_from is not null and exists (
         select from millrace.attempts a
         where a.run_id = r.id and not a.superseded
-          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
-      offset 0) e
+          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded offset 0) e
     left join lateral (
       select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
@@ -26662,20 +27124,21 @@ begin
         and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
+            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
     left join lateral (
       select b.* from millrace.done_before(r.id, r.version_id, w.position) b
-      where r.status = 'running' and w.needs <> '{}' offset 0) d on true
+      where (r.status = 'running' or w.state = 'skipped') and w.needs <> '{}' offset 0) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
 -- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
--- for as completed.
+-- for as completed; one whose last stage was bypassed shows what it had come to before.
 create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -26695,16 +27158,19 @@ begin
           millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
           select n.value
           from millrace.nothing_done(d.version_id) n))
+        when 'bypassed' then coalesce(d.via, (
+          select s.shows ->> 'completed' from millrace.stages s where s.id = d.done_id),
+          d.shows ->> 'queued')
         when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         else d.shows ->> d.phase
       end,
       d.phase,
-      case when d.phase not in ('ended', 'discarded') then d.stage_id end,
-      case d.phase when 'ended' then d.stage_id else d.done_id end,
+      case when d.phase not in ('ended', 'discarded', 'bypassed') then d.stage_id end,
+      case d.phase when 'ended' then d.stage_id when 'bypassed' then null else d.done_id end,
       case
         when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
-        else d.via
+        when d.phase <> 'bypassed' then d.via
       end,
       case
         when d.run_status = 'completed' then 0
@@ -27240,6 +27706,299 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.switch_on(p_pipeline, p_stage, millrace.note('unpause', p_pipeline, p_stage));
+end
+$$;
+
+-- Taking up: rows that a bypass has left out are started at the stage
+--
+-- Nobody waits: a row that somebody holds, and one whose run is still live, stays remembered for
+-- the next call. What counts is the row's latest run: where the stage is no longer left out there,
+-- somebody has started it since, and the row is forgotten.
+
+-- Says of rows what their latest run makes of the stage that was left out: ready to be taken up,
+-- live, since (somebody has started it), or pruned (no run is known any more).
+create or replace function millrace.states_of_bypassed(p_stage millrace.stages, p_ids text[])
+returns table (id text, state text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_ways int[] := millrace.ways_of(p_stage.pipeline_id);
+begin
+  return query
+    select i.id, case
+      when r.id is null then 'pruned'
+      when a.left_out is not true then 'since'
+      when r.status = 'running' then 'live'
+      else 'ready'
+    end
+    from unnest(p_ids) with ordinality i(id, place)
+    left join lateral (
+      select o.id, o.status
+      from millrace.runs o
+      where o.entity_id = any (array[i.id])
+        and o.pipeline_id = any (v_ways)
+      order by o.entity_id desc, o.id desc
+      limit 1) r on true
+    left join lateral (
+      select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
+      from millrace.attempts w
+      where w.run_id = r.id
+        and w.stage_id = p_stage.id
+        and not w.superseded
+      order by w.number desc
+      limit 1) a on true
+    order by i.place;
+end
+$$;
+
+-- Finds those of these rows that are in their table no more.
+create or replace function millrace.rows_gone(p_pipeline_id int, p_ids text[]) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select i.id
+    from unnest(p_ids, millrace.sizes_of_entities(p_pipeline_id, p_ids)) i(id, size)
+    where i.size is null);
+end
+$$;
+
+-- Starts held rows at the stage that was left out, or those of which no run is known any more at
+-- the first one, and forgets them; returns how many. A stage on demand is begun by its name. A
+-- portion that raises is halved: a row that cannot start stays remembered, and the log says why.
+create or replace function millrace.start_bypassed(
+  p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+  v_context text;
+begin
+  if cardinality(p_ids) = 0 then
+    return 0;
+  end if;
+  begin
+    delete from millrace.bypassed b
+    where b.stage_id = p_stage.id
+      and b.entity_id = any (p_ids);
+    perform millrace.queue_stage(p_stage.pipeline_id,
+      case when p_first then millrace.first_stage(p_stage.pipeline_id) else p_stage.id end,
+      p_ids, p_ids, p_by_name => not p_first and exists (
+        select
+        from millrace.pipelines p
+        join millrace.version_stages vs
+          on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+        where p.id = p_stage.pipeline_id
+          and vs.on_demand));
+    return cardinality(p_ids);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report('error', 'not_taken_up', format(
+        'Row %s cannot be taken up at stage %s%s: %s', p_ids[1], p_stage.name,
+        case when v_half > 0 then ', nor can ' || cardinality(p_ids) - 1 || ' others' end,
+        sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.start_bypassed(p_stage, p_ids[:v_half], p_first, p_until)
+    + millrace.start_bypassed(p_stage, p_ids[v_half + 1:], p_first, p_until);
+end
+$$;
+
+-- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
+-- are gone or were started since. Returns how many it started.
+create or replace function millrace.take_up_portion(
+  p_stage millrace.stages, p_ids text[], p_limit int, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- Asked without locks first, since most of a long list may be live.
+  v_wanted text[] := array(
+    select s.id
+    from millrace.states_of_bypassed(p_stage, p_ids) s
+    where s.state <> 'live');
+  v_held text[] := millrace.lock_entities(p_stage.pipeline_id, v_wanted, false);
+  v_found record;
+begin
+  with found as materialized (
+    select s.id, s.state, row_number() over (partition by s.state <> 'since') as turn
+    from millrace.states_of_bypassed(p_stage, array(
+      select i.id
+      from unnest(v_wanted) with ordinality i(id, place)
+      where i.id = any (v_held)
+      order by i.place)) s
+    where s.state <> 'live'
+  )
+  select
+    coalesce(array_agg(f.id) filter (where f.state = 'ready' and f.turn <= p_limit), '{}')
+      as ready,
+    coalesce(array_agg(f.id) filter (where f.state = 'pruned' and f.turn <= p_limit), '{}')
+      as pruned,
+    coalesce(array_agg(f.id) filter (where f.state = 'since'), '{}') as since
+  into v_found
+  from found f;
+  delete from millrace.bypassed b
+  where (b.stage_id, b.entity_id) in (
+    select o.stage_id, o.entity_id
+    from millrace.bypassed o
+    where o.stage_id = p_stage.id
+      and o.entity_id = any (v_found.since || millrace.rows_gone(p_stage.pipeline_id, array(
+        select i from unnest(v_wanted) i where i <> all (v_held))))
+    for update skip locked);
+  return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
+    + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
+end
+$$;
+
+-- Raises MR004 unless what is taken up at a stage would be worked there.
+create or replace function millrace.check_take_up(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    raise exception 'p_limit is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Call it again for more.';
+  elsif p_stage.bypassed then
+    raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
+      using errcode = 'MR004',
+        hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
+  elsif not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs
+        on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+      where p.id = p_stage.pipeline_id) then
+    raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
+      using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
+        'another stage with millrace.start().';
+  elsif millrace.is_spent_out(p_stage) then
+    raise exception 'the budget of stage % is spent: what is taken up would be left out again',
+      p_stage.name
+      using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
+  end if;
+end
+$$;
+
+-- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
+-- started.
+create or replace function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '5 seconds';
+  v_last_at timestamptz := '-infinity';
+  v_last_run bigint := 0;
+  v_next record;
+  v_started int := 0;
+begin
+  perform millrace.check_take_up(p_stage, p_limit);
+  loop
+    select count(*) as found, array_agg(q.entity_id order by q.at, q.run_id) as ids,
+      max(q.at) as at, array_agg(q.run_id order by q.at, q.run_id) as run_ids
+    into v_next
+    from (
+      select b.entity_id, b.at, b.run_id
+      from millrace.bypassed b
+      where b.stage_id = p_stage.id
+        and (b.at, b.run_id) > (v_last_at, v_last_run)
+      order by b.at, b.run_id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.at;
+    v_last_run := v_next.run_ids[v_next.found];
+    v_started := v_started + millrace.take_up_portion(
+      p_stage, v_next.ids, p_limit - v_started, v_until);
+    exit when v_next.found < 500 or v_started >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_started;
+end
+$$;
+
+create or replace function millrace.take_up(
+  p_pipeline text, p_stage text, p_limit int default 1000
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_started int := millrace.take_up_rows(millrace.stage_named(p_pipeline, p_stage), p_limit);
+begin
+  perform millrace.note('take_up', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'runs', v_started, 'outcome', jsonb_build_object('started', v_started)));
+  return v_started;
+end
+$$;
+
+-- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
+-- out: nothing will tell of that any more.
+create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from millrace.bypassed) then
+    return;
+  end if;
+  delete from millrace.bypassed b
+  where (b.stage_id, b.entity_id) in (
+    select o.stage_id, o.entity_id
+    from millrace.runs r
+    join millrace.attempts a
+      on a.run_id = r.id and a.state = 'completed' and not a.superseded
+    join millrace.bypassed o
+      on o.stage_id = a.stage_id and o.entity_id = r.entity_id and o.run_id <= r.id
+    where r.id = any (p_run_ids)
+    for update of o skip locked);
+end
+$$;
+
+-- Bypasses a stage for an operator, ends that, or takes up what was left out. Returns what the
+-- journal is to say of it.
+create or replace function millrace.act_on_bypass(
+  p_caller millrace.caller, p_request jsonb, p_line bigint
+) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage millrace.stages;
+  v_outcome jsonb := '{}';
+begin
+  perform millrace.need_fields(p_request, 'pipeline', 'stage');
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  case p_request ->> 'verb'
+    when 'bypass' then
+      v_outcome := jsonb_build_object('until', millrace.asked_end(p_request), 'skipped',
+        millrace.begin_bypass(
+          v_stage, p_request ->> 'reason', millrace.asked_end(p_request), p_line));
+    when 'end_bypass' then
+      perform millrace.end_bypass_of(v_stage);
+    when 'take_up' then
+      v_outcome := jsonb_build_object('started',
+        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
+  end case;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+    'outcome', v_outcome);
 end
 $$;
 
@@ -28480,6 +29239,40 @@ cross join lateral (
 order by p.name, s.position
 $view$);
 
+select pg_temp.put_view('millrace.bypass_faults', true, $view$
+-- Finds stages whose switch is not what their bypass says, and rows whose latest run has left a
+-- stage out by a bypass, but that take_up() would not find. A retry of the stage that was left out,
+-- or a copy of what an earlier run had, names another attempt.
+create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is switched as its bypass says', null::bigint, null::bigint,
+  format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
+from millrace.stages s
+where s.bypassed <> exists (
+  select
+  from millrace.bypasses b
+  where b.stage_id = s.id)
+union all
+select 'what a run leaves out by a bypass is remembered', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and a.error ->> 'code' = 'bypassed'
+  and not a.superseded
+  and a.parent_id is null
+  and not exists (
+    select
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.id > r.id)
+  and not exists (
+    select
+    from millrace.bypassed b
+    where b.stage_id = a.stage_id
+      and b.entity_id = r.entity_id)
+$view$);
+
 create or replace trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
@@ -28824,6 +29617,15 @@ revoke all on function public.millrace_decide(bigint, jsonb)
 
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
 
+comment on function millrace.bypass(text, text, text, timestamptz) is
+  'Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is '
+  'skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). '
+  'Returns how many it has skipped at once.';
+
+comment on function millrace.end_bypass(text, text) is
+  'Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts '
+  'that.';
+
 comment on view millrace.limit_faults is
   'Queued attempts out of reach, and groups left parked, for check_invariants().';
 
@@ -28869,8 +29671,9 @@ comment on function millrace.cut_over_way(text, text) is
 comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
-  'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
-  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+  'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence; '
+  'preview, begin, continue, abort and status of a bulk; grant and revoke. A run may be named by '
+  'pipeline and entity.';
 
 revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
 
@@ -29071,6 +29874,14 @@ comment on function millrace.unpause(text, text) is
   'Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready. A '
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
+
+comment on function millrace.take_up(text, text, int) is
+  'Starts rows at a stage that a bypass had left out, oldest first and so many at most, and '
+  'returns how many. Rows that are gone or were started since are forgotten; those whose run is '
+  'live, or that somebody holds, stay for the next call.';
+
+comment on view millrace.bypass_faults is
+  'Bypasses that contradict what they have left out, for check_invariants().';
 
 comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
   'Sets the rate or the places in flight of a stage, over its definition, until a time and for a '
@@ -29330,11 +30141,20 @@ begin
       'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
       'millrace.bulk_seen(millrace.caller, int8)',
       'millrace.refuse_bulk(millrace.bulks, text)',
-      'millrace.act_in_bulk(millrace.caller, jsonb)',
-      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
-      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
-      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
-      'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.act_in_bulk(millrace.caller, jsonb)', 'millrace.why_bypassed(text)',
+      'millrace.bypass_held(millrace.stages, int8[], text)',
+      'millrace.bypass_portion(millrace.stages, int8[], text, timestamptz)',
+      'millrace.bypass_queued(millrace.stages, int4)',
+      'millrace.save_bypass(int4, text, timestamptz, bool, int8)',
+      'millrace.begin_bypass(millrace.stages, text, timestamptz, int8)',
+      'millrace.finish_bypass(int4)', 'millrace.end_bypass_of(millrace.stages)',
+      'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
+      'millrace.is_spent_out(millrace.stages)', 'millrace.settle_bypass(millrace.stages)',
+      'millrace.sweep_bypasses(int4)', 'millrace.save_when_spent(int4, jsonb)',
+      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
+      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
+      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
+      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
@@ -29612,6 +30432,13 @@ begin
       'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
       'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
       'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
+      'millrace.states_of_bypassed(millrace.stages, text[])',
+      'millrace.rows_gone(int4, text[])',
+      'millrace.start_bypassed(millrace.stages, text[], bool, timestamptz)',
+      'millrace.take_up_portion(millrace.stages, text[], int4, timestamptz)',
+      'millrace.check_take_up(millrace.stages, int4)',
+      'millrace.take_up_rows(millrace.stages, int4)', 'millrace.take_up(text, text, int4)',
+      'millrace.forget_worked(int8[])', 'millrace.act_on_bypass(millrace.caller, jsonb, int8)',
       'millrace.throttled(jsonb, jsonb)', 'millrace.check_throttle(jsonb)',
       'millrace.set_limits(int4, jsonb)',
       'millrace.throttle_stage(millrace.stages, jsonb, timestamptz, text, int8)',
