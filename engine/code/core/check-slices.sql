@@ -68,8 +68,11 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.ending_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.bypass_faults f
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
   union all

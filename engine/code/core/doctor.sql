@@ -105,6 +105,7 @@ as $$
       and a.queue_at <= millrace.now() - interval '1 minute'
       and a.state = 'queued') w
   where s.enabled
+    and not s.bypassed
     and p.enabled
     and w.since is not null
     and millrace.live_workers(s.id) = 0

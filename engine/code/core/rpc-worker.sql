@@ -237,7 +237,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not (
-      select s.enabled and p.enabled
+      select s.enabled and p.enabled and not s.bypassed
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
       where s.id = p_worker.stage_id) then

@@ -20,12 +20,14 @@ begin
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
   perform millrace.show_due(p_pipeline_id, 5000);
+  perform millrace.sweep_bypasses(p_pipeline_id);
   woken := millrace.wake(array(
     select s.id
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
       and s.enabled
       and s.kind <> 'gate'
+      and not s.bypassed
       and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then

@@ -30,6 +30,7 @@ begin
     join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids)
       and s.enabled
+      and not s.bypassed
       and p.enabled
       and s.kind <> 'gate'
       and (not v_look or (

@@ -53,7 +53,8 @@ as $$
 declare
   v_call millrace.call;
 begin
-  select p_worker as worker, s as stage, s.enabled and p.enabled and s.kind <> 'gate' as open,
+  select p_worker as worker, s as stage,
+    s.enabled and p.enabled and s.kind <> 'gate' and not s.bypassed as open,
     p.is_child,
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
@@ -232,7 +233,8 @@ begin
   return millrace.claim_answer(p_call,
     case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
       else 'working' end,
-    case when not p_call.open then 'the stage or its pipeline is switched off' end,
+    case when v_stage.bypassed then 'the stage is bypassed'
+      when not p_call.open then 'the stage or its pipeline is switched off' end,
     v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
 end
 $$;

@@ -11,7 +11,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
-      "pause", "unpause", "throttle", "unthrottle", "acknowledge", "silence",
+      "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
+      "acknowledge", "silence",
       "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
     'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
     'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
@@ -25,6 +26,7 @@ as $$
     'limit', f.fields -> 'stage',
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
+    'count', '{"type": "integer", "minimum": 1, "maximum": 10000}'::jsonb,
     'alert', f.fields -> 'run',
     'kind', f.fields -> 'stage',
     'bulk', f.fields -> 'run',
@@ -264,6 +266,8 @@ begin
       return millrace.act_on_limit(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
       return millrace.act_on_stage(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('bypass', 'end_bypass', 'take_up') then
+      return millrace.act_on_bypass(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('acknowledge', 'silence') then
       return millrace.act_on_alert(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
@@ -314,8 +318,9 @@ $$;
 comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
-  'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
-  'status of a bulk; grant and revoke. A run may be named by pipeline and entity; throttle and '
-  'unthrottle take a stage of a pipeline, or a shared limit as "limit".';
+  'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence; '
+  'preview, begin, continue, abort and status of a bulk; grant and revoke. A run may be named by '
+  'pipeline and entity; throttle and unthrottle take a stage of a pipeline, or a shared limit as '
+  '"limit".';
 revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
 grant execute on function public.millrace_act(jsonb) to authenticated, service_role;

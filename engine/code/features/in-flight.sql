@@ -67,7 +67,8 @@ create or replace function millrace.counts_in_flight(p_limits jsonb) returns boo
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
+  select coalesce(
+    p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
 -- A claim counts the attempts that it has just taken against max_in_flight, their keys, what holds

@@ -5,9 +5,9 @@
 -- retry that waits for it.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
--- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
--- time when there were none.
+-- to judge by, the stage that is live, or that a run which is over has bypassed last, and the last
+-- stage that may be started over, null where there was no run. Ordered by entity first, runs are
+-- found by it in every plan, also in one of a time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -22,7 +22,7 @@ begin
   return query
     select i.id, i.was, i.now, i.place, r.id, r.status,
       case when r.status = 'running' then r.version_id else p.current_version_id end,
-      case when r.status = 'running' then f.stage_id end,
+      case when r.status = 'running' or f.bypassed then f.stage_id end,
       case
         when r.status = 'completed' and r.ended_as is null then 1000000
         else (
@@ -42,7 +42,7 @@ begin
       order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
-      select a.stage_id
+      select a.stage_id, a.state = 'skipped' as bypassed
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       where a.run_id = r.id
@@ -50,6 +50,7 @@ begin
         and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
+            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc

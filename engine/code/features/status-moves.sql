@@ -237,10 +237,20 @@ as $$
       select
       from stage b
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
+  union
+  -- A stage is bypassed where its run ends with it.
+  select w, d, 'skip'
+  from stage b
+  join stage s on s.place < b.place
+  cross join lateral unnest(millrace.live_values(b.shows)) w
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and w <> d
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there;
--- what follows a stage that was done begins by a condition, or when a person asks for it.
+-- what follows a stage that was done begins by a condition, or when a person asks for it. A run
+-- whose last stage was bypassed rests there with the value of one before it.
 create or replace function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
@@ -260,6 +270,13 @@ as $$
     and not exists (select
       from stage l
       where l.place > s.place and not l.may_skip and not l.demanded)
+  union
+  select d, b.id, b.place, false
+  from stage b
+  join stage s on s.place < b.place
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and d is not null
   union
   select f.value, null, s.place, false
   from stage s

@@ -58,10 +58,10 @@ begin
 end
 $$;
 
--- Finds what decides what the latest runs of entities show: the live attempt, the last completed
--- one of a run that is over, or the one that failed; and in which phase that is. done_id is the
--- stage completed right before the live one, via what a person's shows. dropped: over without
--- having been in work. An entity whose run is between two stages is left out.
+-- Finds what decides what the latest runs of entities show: the live attempt, the last completed or
+-- bypassed one of a run that is over, or the one that failed; and in which phase that is. done_id
+-- is the stage completed right before the live or bypassed one, via what a person's shows. dropped:
+-- over without having been in work. An entity whose run is between two stages is left out.
 create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -79,6 +79,7 @@ begin
     select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
       case
         when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
+        when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
         when r.status = 'completed' then 'completed'
         when r.status = 'failed' and w.started_at is not null then 'failed'
         when r.status <> 'running' then 'dropped'
@@ -99,8 +100,7 @@ begin
       select r.status = 'completed' and r.began_from is not null and exists (
         select from millrace.attempts a
         where a.run_id = r.id and not a.superseded
-          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
-      offset 0) e
+          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded offset 0) e
     left join lateral (
       select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
@@ -111,20 +111,21 @@ begin
         and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
+            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
     left join lateral (
       select b.* from millrace.done_before(r.id, r.version_id, w.position) b
-      where r.status = 'running' and w.needs <> '{}' offset 0) d on true
+      where (r.status = 'running' or w.state = 'skipped') and w.needs <> '{}' offset 0) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
 -- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
--- for as completed.
+-- for as completed; one whose last stage was bypassed shows what it had come to before.
 create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -144,16 +145,19 @@ begin
           millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
           select n.value
           from millrace.nothing_done(d.version_id) n))
+        when 'bypassed' then coalesce(d.via, (
+          select s.shows ->> 'completed' from millrace.stages s where s.id = d.done_id),
+          d.shows ->> 'queued')
         when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         else d.shows ->> d.phase
       end,
       d.phase,
-      case when d.phase not in ('ended', 'discarded') then d.stage_id end,
-      case d.phase when 'ended' then d.stage_id else d.done_id end,
+      case when d.phase not in ('ended', 'discarded', 'bypassed') then d.stage_id end,
+      case d.phase when 'ended' then d.stage_id when 'bypassed' then null else d.done_id end,
       case
         when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
-        else d.via
+        when d.phase <> 'bypassed' then d.via
       end,
       case
         when d.run_status = 'completed' then 0

@@ -1,0 +1,376 @@
+-- Bypass: a stage is left out for a while, with memory
+--
+-- A bypassed stage hands out no work. The call that begins the bypass, and then the sweep, skip
+-- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
+-- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
+-- is in work when a bypass begins goes on.
+
+-- Writes why a stage was left out.
+create or replace function millrace.why_bypassed(p_reason text) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'code', 'bypassed', 'message', 'bypassed: ' || p_reason, 'reason', p_reason)
+$$;
+
+-- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
+-- go on. Returns how many there were.
+create or replace function millrace.bypass_held(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+begin
+  with skipped as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
+      error = millrace.why_bypassed(p_reason) || case vs.otherwise
+        when 'skip_dependents' then '{"dependents": true}'
+        else '{}'::jsonb
+      end
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+    where a.id = any (p_attempt_ids)
+      and a.state = 'queued'
+      and r.id = a.run_id
+    returning a.run_id, r.entity_id
+  ), remembered as (
+    insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
+    select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
+    from skipped k
+    order by k.entity_id
+    on conflict on constraint bypassed_pkey do update set
+      run_id = excluded.run_id, at = excluded.at, reason = excluded.reason
+  )
+  select coalesce(array_agg(k.run_id order by k.run_id), '{}') into v_runs from skipped k;
+  if cardinality(v_runs) = 0 then
+    return 0;
+  end if;
+  if p_stage.kind = 'map' then
+    perform millrace.abandon_fan_outs(v_runs, array[p_stage.id]);
+  end if;
+  perform millrace.note_pulses('skipped', array_fill(p_stage.id, array[cardinality(v_runs)]));
+  perform millrace.show_stage(p_stage.id, v_runs, 'skipped', v_now);
+  perform millrace.wake(millrace.continue_after_skip(p_stage.id, v_runs));
+  return cardinality(v_runs);
+end
+$$;
+
+-- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
+-- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
+-- it stands alone, and left to the next sweep.
+create or replace function millrace.bypass_portion(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_attempt_ids) / 2;
+  v_context text;
+begin
+  if cardinality(p_attempt_ids) = 0 then
+    return 0;
+  end if;
+  begin
+    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, sqlerrm)
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where a.id = p_attempt_ids[1];
+      return 0;
+    end if;
+  end;
+  return millrace.bypass_portion(p_stage, p_attempt_ids[:v_half], p_reason, p_until)
+    + millrace.bypass_portion(p_stage, p_attempt_ids[v_half + 1:], p_reason, p_until);
+end
+$$;
+
+-- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
+-- returns how many. It goes on behind what somebody holds.
+create or replace function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '2 seconds';
+  v_reason text := (
+    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_next record;
+  v_done int := 0;
+begin
+  loop
+    select count(*) as found, array_agg(q.id order by q.queue_at, q.id) as ids,
+      max(q.queue_at) as last_at
+    into v_next
+    from (
+      select a.id, a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.queue_at is not null
+        and a.state = 'queued'
+        and (a.queue_at, a.id) > (v_last_at, v_last_id)
+      order by a.queue_at, a.id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.last_at;
+    v_last_id := v_next.ids[v_next.found];
+    v_done := v_done + millrace.bypass_portion(p_stage, v_next.ids, v_reason, v_until);
+    exit when v_next.found < 500 or v_done >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_done;
+end
+$$;
+
+-- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
+create or replace function millrace.save_bypass(
+  p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
+) returns millrace.stages
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  update millrace.stages s
+  set bypassed = true
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
+  values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
+  on conflict on constraint bypasses_pkey do update set
+    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
+    line = excluded.line;
+  return v_stage;
+end
+$$;
+
+-- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
+-- many those were.
+create or replace function millrace.begin_bypass(
+  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = format(
+        'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
+  elsif p_until <= millrace.now() or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now', p_until
+      using errcode = 'MR002', hint = 'Leave it out, and the bypass holds until end_bypass().';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a bypass has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  return millrace.bypass_queued(
+    millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
+end
+$$;
+
+-- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
+create or replace function millrace.finish_bypass(p_stage_id int) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
+  delete from millrace.bypasses b where b.stage_id = p_stage_id;
+  if not found then
+    return false;
+  end if;
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+-- Ends the bypass of a stage by a person's word.
+create or replace function millrace.end_bypass_of(p_stage millrace.stages) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from millrace.stages s where s.id = p_stage.id for no key update;
+  if (select b.spent from millrace.bypasses b where b.stage_id = p_stage.id) then
+    raise exception 'stage % is bypassed since its budget is spent', p_stage.name
+      using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
+        'budget, or define the stage without when_spent.';
+  elsif not millrace.finish_bypass(p_stage.id) then
+    raise exception 'stage % is not bypassed', p_stage.name
+      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+  end if;
+end
+$$;
+
+create or replace function millrace.bypass(
+  p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+  v_skipped int;
+begin
+  v_skipped := millrace.begin_bypass(
+    millrace.stage_named(p_pipeline, p_stage), p_reason, p_until, v_line);
+  perform millrace.note('bypass', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('until', p_until, 'skipped', v_skipped)));
+  return v_skipped;
+end
+$$;
+comment on function millrace.bypass(text, text, text, timestamptz) is
+  'Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is '
+  'skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). '
+  'Returns how many it has skipped at once.';
+
+create or replace function millrace.end_bypass(p_pipeline text, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_bypass_of(millrace.stage_named(p_pipeline, p_stage));
+  perform millrace.note('end_bypass', p_pipeline, p_stage);
+end
+$$;
+comment on function millrace.end_bypass(text, text) is
+  'Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts '
+  'that.';
+
+-- Says whether a stage is to be left out since its budget is spent.
+create or replace function millrace.is_spent_out(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.when_spent <> 'bypass' then
+    return false;
+  end if;
+  return millrace.is_spent(p_stage);
+end
+$$;
+
+-- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
+-- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
+-- a person is changing this moment is left to the next sweep.
+create or replace function millrace.settle_bypass(p_stage millrace.stages)
+returns millrace.stages
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_pipeline text := (
+    select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
+  v_bypass millrace.bypasses;
+  v_line bigint;
+  v_over text;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update skip locked;
+  if not found then
+    return p_stage;
+  end if;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = v_stage.id;
+  v_over := case
+    when v_bypass.until <= millrace.now() then 'its time was over'
+    when not v_bypass.spent then null
+    when not millrace.is_spent_out(v_stage) then 'its budget pays for it again'
+  end;
+  if v_over is not null then
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', v_over));
+    v_stage.bypassed := false;
+  elsif v_bypass.stage_id is null and millrace.is_spent_out(v_stage) then
+    v_line := millrace.note('bypass', v_pipeline, v_stage.name, '{}',
+      '{"key": "engine", "reason": "its budget is spent"}');
+    v_stage := millrace.save_bypass(v_stage.id, 'its budget is spent', null, true, v_line);
+  end if;
+  return v_stage;
+end
+$$;
+
+-- The sweep begins and ends bypasses of a pipeline, and skips what has been queued at a bypassed
+-- stage since. A fault of it ends no other part of the recovery.
+create or replace function millrace.sweep_bypasses(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_context text;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id
+      and (s.bypassed or s.when_spent = 'bypass')
+    order by s.id
+  loop
+    v_stage := millrace.settle_bypass(v_stage);
+    if v_stage.bypassed then
+      perform millrace.bypass_queued(v_stage, 5000);
+    end if;
+  end loop;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of bypassed stages failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- define() keeps what becomes of stages whose budget is spent.
+create or replace function millrace.save_when_spent(p_pipeline_id int, p_definition jsonb)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.stages t
+  set when_spent = coalesce(s ->> 'when_spent', 'wait')
+  from jsonb_array_elements(p_definition -> 'stages') s
+  where t.pipeline_id = p_pipeline_id
+    and t.name = s ->> 'name'
+    and t.when_spent <> coalesce(s ->> 'when_spent', 'wait')
+$$;
+
+-- Tells what leaves a stage out: since when, until when, by whom, why; null where nothing does.
+create or replace function millrace.shown_bypass(p_stage_id int) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', b.began_at, 'until', b.until, 'reason', b.reason,
+    'by', coalesce(j.subject, case when not b.spent then j.session ->> 'user' end),
+    'line', b.line)
+  from millrace.bypasses b
+  left join millrace.journal j on j.id = b.line
+  where b.stage_id = p_stage_id
+$$;

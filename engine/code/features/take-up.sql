@@ -1,0 +1,330 @@
+-- Taking up: rows that a bypass has left out are started at the stage
+--
+-- Nobody waits: a row that somebody holds, and one whose run is still live, stays remembered for
+-- the next call. What counts is the row's latest run: where the stage is no longer left out there,
+-- somebody has started it since, and the row is forgotten.
+
+-- Says of rows what their latest run makes of the stage that was left out: ready to be taken up,
+-- live, since (somebody has started it), or pruned (no run is known any more).
+create or replace function millrace.states_of_bypassed(p_stage millrace.stages, p_ids text[])
+returns table (id text, state text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_ways int[] := millrace.ways_of(p_stage.pipeline_id);
+begin
+  return query
+    select i.id, case
+      when r.id is null then 'pruned'
+      when a.left_out is not true then 'since'
+      when r.status = 'running' then 'live'
+      else 'ready'
+    end
+    from unnest(p_ids) with ordinality i(id, place)
+    left join lateral (
+      select o.id, o.status
+      from millrace.runs o
+      where o.entity_id = any (array[i.id])
+        and o.pipeline_id = any (v_ways)
+      order by o.entity_id desc, o.id desc
+      limit 1) r on true
+    left join lateral (
+      select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
+      from millrace.attempts w
+      where w.run_id = r.id
+        and w.stage_id = p_stage.id
+        and not w.superseded
+      order by w.number desc
+      limit 1) a on true
+    order by i.place;
+end
+$$;
+
+-- Finds those of these rows that are in their table no more.
+create or replace function millrace.rows_gone(p_pipeline_id int, p_ids text[]) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select i.id
+    from unnest(p_ids, millrace.sizes_of_entities(p_pipeline_id, p_ids)) i(id, size)
+    where i.size is null);
+end
+$$;
+
+-- Starts held rows at the stage that was left out, or those of which no run is known any more at
+-- the first one, and forgets them; returns how many. A stage on demand is begun by its name. A
+-- portion that raises is halved: a row that cannot start stays remembered, and the log says why.
+create or replace function millrace.start_bypassed(
+  p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+  v_context text;
+begin
+  if cardinality(p_ids) = 0 then
+    return 0;
+  end if;
+  begin
+    delete from millrace.bypassed b
+    where b.stage_id = p_stage.id
+      and b.entity_id = any (p_ids);
+    perform millrace.queue_stage(p_stage.pipeline_id,
+      case when p_first then millrace.first_stage(p_stage.pipeline_id) else p_stage.id end,
+      p_ids, p_ids, p_by_name => not p_first and exists (
+        select
+        from millrace.pipelines p
+        join millrace.version_stages vs
+          on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+        where p.id = p_stage.pipeline_id
+          and vs.on_demand));
+    return cardinality(p_ids);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report('error', 'not_taken_up', format(
+        'Row %s cannot be taken up at stage %s%s: %s', p_ids[1], p_stage.name,
+        case when v_half > 0 then ', nor can ' || cardinality(p_ids) - 1 || ' others' end,
+        sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.start_bypassed(p_stage, p_ids[:v_half], p_first, p_until)
+    + millrace.start_bypassed(p_stage, p_ids[v_half + 1:], p_first, p_until);
+end
+$$;
+
+-- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
+-- are gone or were started since. Returns how many it started.
+create or replace function millrace.take_up_portion(
+  p_stage millrace.stages, p_ids text[], p_limit int, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- Asked without locks first, since most of a long list may be live.
+  v_wanted text[] := array(
+    select s.id
+    from millrace.states_of_bypassed(p_stage, p_ids) s
+    where s.state <> 'live');
+  v_held text[] := millrace.lock_entities(p_stage.pipeline_id, v_wanted, false);
+  v_found record;
+begin
+  with found as materialized (
+    select s.id, s.state, row_number() over (partition by s.state <> 'since') as turn
+    from millrace.states_of_bypassed(p_stage, array(
+      select i.id
+      from unnest(v_wanted) with ordinality i(id, place)
+      where i.id = any (v_held)
+      order by i.place)) s
+    where s.state <> 'live'
+  )
+  select
+    coalesce(array_agg(f.id) filter (where f.state = 'ready' and f.turn <= p_limit), '{}')
+      as ready,
+    coalesce(array_agg(f.id) filter (where f.state = 'pruned' and f.turn <= p_limit), '{}')
+      as pruned,
+    coalesce(array_agg(f.id) filter (where f.state = 'since'), '{}') as since
+  into v_found
+  from found f;
+  delete from millrace.bypassed b
+  where (b.stage_id, b.entity_id) in (
+    select o.stage_id, o.entity_id
+    from millrace.bypassed o
+    where o.stage_id = p_stage.id
+      and o.entity_id = any (v_found.since || millrace.rows_gone(p_stage.pipeline_id, array(
+        select i from unnest(v_wanted) i where i <> all (v_held))))
+    for update skip locked);
+  return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
+    + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
+end
+$$;
+
+-- Raises MR004 unless what is taken up at a stage would be worked there.
+create or replace function millrace.check_take_up(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    raise exception 'p_limit is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Call it again for more.';
+  elsif p_stage.bypassed then
+    raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
+      using errcode = 'MR004',
+        hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
+  elsif not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs
+        on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+      where p.id = p_stage.pipeline_id) then
+    raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
+      using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
+        'another stage with millrace.start().';
+  elsif millrace.is_spent_out(p_stage) then
+    raise exception 'the budget of stage % is spent: what is taken up would be left out again',
+      p_stage.name
+      using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
+  end if;
+end
+$$;
+
+-- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
+-- started.
+create or replace function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '5 seconds';
+  v_last_at timestamptz := '-infinity';
+  v_last_run bigint := 0;
+  v_next record;
+  v_started int := 0;
+begin
+  perform millrace.check_take_up(p_stage, p_limit);
+  loop
+    select count(*) as found, array_agg(q.entity_id order by q.at, q.run_id) as ids,
+      max(q.at) as at, array_agg(q.run_id order by q.at, q.run_id) as run_ids
+    into v_next
+    from (
+      select b.entity_id, b.at, b.run_id
+      from millrace.bypassed b
+      where b.stage_id = p_stage.id
+        and (b.at, b.run_id) > (v_last_at, v_last_run)
+      order by b.at, b.run_id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.at;
+    v_last_run := v_next.run_ids[v_next.found];
+    v_started := v_started + millrace.take_up_portion(
+      p_stage, v_next.ids, p_limit - v_started, v_until);
+    exit when v_next.found < 500 or v_started >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_started;
+end
+$$;
+
+create or replace function millrace.take_up(
+  p_pipeline text, p_stage text, p_limit int default 1000
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_started int := millrace.take_up_rows(millrace.stage_named(p_pipeline, p_stage), p_limit);
+begin
+  perform millrace.note('take_up', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'runs', v_started, 'outcome', jsonb_build_object('started', v_started)));
+  return v_started;
+end
+$$;
+comment on function millrace.take_up(text, text, int) is
+  'Starts rows at a stage that a bypass had left out, oldest first and so many at most, and '
+  'returns how many. Rows that are gone or were started since are forgotten; those whose run is '
+  'live, or that somebody holds, stay for the next call.';
+
+-- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
+-- out: nothing will tell of that any more.
+create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from millrace.bypassed) then
+    return;
+  end if;
+  delete from millrace.bypassed b
+  where (b.stage_id, b.entity_id) in (
+    select o.stage_id, o.entity_id
+    from millrace.runs r
+    join millrace.attempts a
+      on a.run_id = r.id and a.state = 'completed' and not a.superseded
+    join millrace.bypassed o
+      on o.stage_id = a.stage_id and o.entity_id = r.entity_id and o.run_id <= r.id
+    where r.id = any (p_run_ids)
+    for update of o skip locked);
+end
+$$;
+
+-- Bypasses a stage for an operator, ends that, or takes up what was left out. Returns what the
+-- journal is to say of it.
+create or replace function millrace.act_on_bypass(
+  p_caller millrace.caller, p_request jsonb, p_line bigint
+) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage millrace.stages;
+  v_outcome jsonb := '{}';
+begin
+  perform millrace.need_fields(p_request, 'pipeline', 'stage');
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  case p_request ->> 'verb'
+    when 'bypass' then
+      v_outcome := jsonb_build_object('until', millrace.asked_end(p_request), 'skipped',
+        millrace.begin_bypass(
+          v_stage, p_request ->> 'reason', millrace.asked_end(p_request), p_line));
+    when 'end_bypass' then
+      perform millrace.end_bypass_of(v_stage);
+    when 'take_up' then
+      v_outcome := jsonb_build_object('started',
+        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
+  end case;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+    'outcome', v_outcome);
+end
+$$;
+
+-- Finds stages whose switch is not what their bypass says, and rows whose latest run has left a
+-- stage out by a bypass, but that take_up() would not find. A retry of the stage that was left out,
+-- or a copy of what an earlier run had, names another attempt.
+create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is switched as its bypass says', null::bigint, null::bigint,
+  format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
+from millrace.stages s
+where s.bypassed <> exists (
+  select
+  from millrace.bypasses b
+  where b.stage_id = s.id)
+union all
+select 'what a run leaves out by a bypass is remembered', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and a.error ->> 'code' = 'bypassed'
+  and not a.superseded
+  and a.parent_id is null
+  and not exists (
+    select
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.id > r.id)
+  and not exists (
+    select
+    from millrace.bypassed b
+    where b.stage_id = a.stage_id
+      and b.entity_id = r.entity_id);
+comment on view millrace.bypass_faults is
+  'Bypasses that contradict what they have left out, for check_invariants().';
