@@ -177,7 +177,7 @@ view millrace.attempt_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a queued attempt has a due time, a started one a lease, a waiting one a deadline'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a LEFT JOIN millrace.claims c ON c.token = a.token WHERE a.state = 'queued'::millrace.attempt_state AND (a.queue_at IS NULL OR a.token IS NOT NULL) OR a.state = 'started'::millrace.attempt_state AND (c.token IS NULL OR a.queue_at IS NULL OR NOT (a.id = ANY (c.attempt_ids))) OR a.state = 'waiting'::millrace.attempt_state AND (a.deadline_at IS NULL OR a.queue_at IS NOT NULL OR a.job_id IS NULL) OR (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) AND a.queue_at IS NOT NULL OR a.state <> 'waiting'::millrace.attempt_state AND (a.poll_at IS NOT NULL OR a.deadline_at IS NOT NULL) UNION ALL SELECT 'an attempt that is over cannot be late'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.late_at IS NOT NULL AND (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'no worker is awaited for a stage that none runs'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || s.name AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id AND (s.kind = ANY (ARRAY['manual'::text, 'pipeline'::text])) WHERE a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state]) UNION ALL SELECT 'a superseded attempt is not live'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.superseded AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'a completed attempt has its result, and no other has one'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE (a.state = 'completed'::millrace.attempt_state) <> (a.output IS NOT NULL);
+  as  SELECT 'a queued attempt has a due time, a started one a lease, a waiting one a deadline'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a LEFT JOIN millrace.claims c ON c.token = a.token WHERE a.state = 'queued'::millrace.attempt_state AND (a.queue_at IS NULL OR a.token IS NOT NULL) OR a.state = 'started'::millrace.attempt_state AND (c.token IS NULL OR a.queue_at IS NULL OR NOT (a.id = ANY (c.attempt_ids))) OR a.state = 'waiting'::millrace.attempt_state AND (a.deadline_at IS NULL OR a.queue_at IS NOT NULL OR a.job_id IS NULL) OR (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) AND a.queue_at IS NOT NULL OR a.state <> 'waiting'::millrace.attempt_state AND (a.poll_at IS NOT NULL OR a.deadline_at IS NOT NULL) UNION ALL SELECT 'an attempt that is over cannot be late'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.late_at IS NOT NULL AND (a.state <> ALL (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'no worker is awaited for a stage that none runs'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || s.name AS detail FROM millrace.attempts a JOIN millrace.stages s ON s.id = a.stage_id WHERE (s.kind = ANY (ARRAY['manual'::text, 'pipeline'::text])) AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state])) OR s.kind = 'gate'::text AND (a.state = ANY (ARRAY['started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'a superseded attempt is not live'::text AS rule, a.run_id, a.id AS attempt_id, a.state::text AS detail FROM millrace.attempts a WHERE a.superseded AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) UNION ALL SELECT 'a completed attempt has its result, and no other has one'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE (a.state = 'completed'::millrace.attempt_state) <> (a.output IS NOT NULL);
 table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column concurrency_group text
   column created_at timestamp with time zone not null
@@ -186,6 +186,7 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column finished_at timestamp with time zone
   column held boolean not null default false
   column id bigint not null generated always as identity
+  column input_hash uuid
   column isolated boolean not null default false
   column job_id text
   column job_started_at timestamp with time zone
@@ -220,9 +221,21 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_of_jobs ON millrace.attempts USING btree (stage_id, finished_at) WHERE ((job_id IS NOT NULL) AND (finished_at IS NOT NULL))
   CREATE INDEX attempts_ready ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON millrace.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
+  CREATE INDEX attempts_waiting ON millrace.attempts USING btree (stage_id) WHERE (deadline_at IS NOT NULL)
   CREATE UNIQUE INDEX attempts_number_key ON millrace.attempts USING btree (run_id, stage_id, number)
   CREATE UNIQUE INDEX attempts_pkey ON millrace.attempts USING btree (id) WITH (fillfactor='90')
 sequence millrace.attempts_id_seq
+table millrace.back_pressures
+  column backlog integer not null
+  column later_id integer not null
+  column on_the_way integer[] not null default '{}'::integer[]
+  column stage_id integer not null
+  constraint back_pressures_backlog_bounds CHECK ((backlog >= 1))
+  constraint back_pressures_later_fkey FOREIGN KEY (later_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint back_pressures_pkey PRIMARY KEY (stage_id, later_id)
+  constraint back_pressures_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE INDEX back_pressures_by_later ON millrace.back_pressures USING btree (later_id, stage_id)
+  CREATE UNIQUE INDEX back_pressures_pkey ON millrace.back_pressures USING btree (stage_id, later_id)
 table millrace.begun_rows
   column entity_id text not null
   column pipeline_id integer not null
@@ -271,6 +284,32 @@ table millrace.bulks with (fillfactor=50)
   CREATE INDEX bulks_running ON millrace.bulks USING btree (id) WHERE (state = 'running'::text)
   CREATE UNIQUE INDEX bulks_pkey ON millrace.bulks USING btree (id)
 sequence millrace.bulks_id_seq
+view millrace.bypass_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, s.name, CASE WHEN s.bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE s.bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id))) UNION ALL SELECT 'what a run leaves out by a bypass is remembered'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND (a.error ->> 'code'::text) = 'bypassed'::text AND NOT a.superseded AND a.parent_id IS NULL AND NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.bypassed b WHERE b.stage_id = a.stage_id AND b.entity_id = r.entity_id));
+table millrace.bypassed
+  column at timestamp with time zone not null
+  column entity_id text not null
+  column reason text not null
+  column run_id bigint not null
+  column stage_id integer not null
+  constraint bypassed_pkey PRIMARY KEY (stage_id, entity_id)
+  constraint bypassed_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE INDEX bypassed_in_order ON millrace.bypassed USING btree (stage_id, at, run_id)
+  CREATE UNIQUE INDEX bypassed_pkey ON millrace.bypassed USING btree (stage_id, entity_id)
+table millrace.bypasses
+  column began_at timestamp with time zone not null
+  column line bigint not null
+  column reason text not null
+  column spent boolean not null default false
+  column stage_id integer not null
+  column until timestamp with time zone
+  constraint bypasses_pkey PRIMARY KEY (stage_id)
+  constraint bypasses_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX bypasses_pkey ON millrace.bypasses USING btree (stage_id)
 type millrace.call
   column batch_bytes text
   column is_child boolean
@@ -624,6 +663,39 @@ view millrace.limit_faults
   column rule text
   column run_id bigint
   as  SELECT 'a queued attempt''s concurrency group is known to its stage'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND n.concurrency_group = a.concurrency_group)) UNION ALL SELECT 'a parked concurrency group''s key has something in flight, or was freed'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, g.concurrency_group AS detail FROM millrace.concurrency_groups g JOIN millrace.stages s ON s.id = g.stage_id AND s.has_groups WHERE g.due_at = 'infinity'::timestamp with time zone AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.stage_id = g.stage_id AND f.key = substr(g.concurrency_group, 2))) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = g.stage_id AND n.concurrency_group = ('*'::text || substr(g.concurrency_group, 2))));
+table millrace.limit_refusals
+  column at timestamp with time zone not null
+  column id bigint not null generated always as identity
+  column limit_id integer not null
+  column refused_by text not null
+  column retry_after interval not null
+  constraint limit_refusals_pkey PRIMARY KEY (id)
+  CREATE INDEX limit_refusals_by_limit ON millrace.limit_refusals USING btree (limit_id, id)
+  CREATE UNIQUE INDEX limit_refusals_pkey ON millrace.limit_refusals USING btree (id)
+sequence millrace.limit_refusals_id_seq
+table millrace.limit_uses with (autovacuum_vacuum_scale_factor=0.02)
+  column at timestamp with time zone not null
+  column id bigint not null generated always as identity
+  column limit_id integer not null
+  column summed boolean not null default false
+  column tokens numeric not null
+  column usd numeric not null
+  constraint limit_uses_pkey PRIMARY KEY (id)
+  CREATE INDEX limit_uses_by_time ON millrace.limit_uses USING btree (limit_id, at)
+  CREATE INDEX limit_uses_to_sum ON millrace.limit_uses USING btree (id) WHERE (NOT summed)
+  CREATE UNIQUE INDEX limit_uses_pkey ON millrace.limit_uses USING btree (id)
+sequence millrace.limit_uses_id_seq
+table millrace.limited_stages with (fillfactor=50)
+  column limit_id integer not null
+  column short_at timestamp with time zone
+  column since timestamp with time zone not null default millrace.now()
+  column stage_id integer not null
+  column taken_at timestamp with time zone
+  constraint limited_stages_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.shared_limits(id)
+  constraint limited_stages_pkey PRIMARY KEY (limit_id, stage_id)
+  constraint limited_stages_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE INDEX limited_stages_by_stage ON millrace.limited_stages USING btree (stage_id, limit_id)
+  CREATE UNIQUE INDEX limited_stages_pkey ON millrace.limited_stages USING btree (limit_id, stage_id)
 table millrace.limiters with (fillfactor=50)
   column arrivals_to text not null default ''::text
   column checked_to bigint not null default 0
@@ -765,6 +837,7 @@ table millrace.pipelines
   column sla jsonb
   column status jsonb
   column switched_line bigint
+  column trace_column text
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
@@ -780,6 +853,12 @@ table millrace.posts unlogged
   column posted_at timestamp with time zone not null default transaction_timestamp()
   column request_id bigint not null
   CREATE INDEX posts_by_time ON millrace.posts USING btree (posted_at)
+view millrace.pressure_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a stage is held back by those that its limits name'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s'::text, s.name, COALESCE(b.stage, 'stage '::text || k.later_id)) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN LATERAL millrace.pressures_in(s.limits) b(place, stage, backlog) ON true FULL JOIN ( SELECT o.stage_id, o.later_id, (q.name || '.'::text) || l.name AS full_name FROM millrace.back_pressures o JOIN millrace.stages l ON l.id = o.later_id JOIN millrace.pipelines q ON q.id = l.pipeline_id) k ON k.stage_id = s.id AND k.full_name = CASE WHEN b.stage ~~ '%.%'::text THEN b.stage ELSE (p.name || '.'::text) || b.stage END WHERE b.stage IS NOT NULL AND k.later_id IS NULL OR b.stage IS NULL AND k.later_id IS NOT NULL;
 table millrace.prune_progress with (fillfactor=50)
   column began_at timestamp with time zone not null
   column ended_at timestamp with time zone
@@ -978,6 +1057,54 @@ table millrace.settings
   constraint settings_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX settings_pkey ON millrace.settings USING btree (name)
   CREATE TRIGGER settings_are_checked BEFORE INSERT OR UPDATE ON millrace.settings FOR EACH ROW EXECUTE FUNCTION millrace.check_setting()
+view millrace.shared_limit_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+view millrace.shared_limit_state
+  column declared jsonb
+  column in_flight bigint
+  column learned_from text
+  column learned_share numeric
+  column learned_since timestamp with time zone
+  column name text
+  column refused_until timestamp with time zone
+  column spent_for text[]
+  column spent_tokens numeric
+  column spent_usd numeric
+  column stages text[]
+  column throttled_for text
+  column throttled_until timestamp with time zone
+  column today jsonb
+  column window_ends_at timestamp with time zone
+  as  SELECT l.name, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id ORDER BY s.id) AS stages, l.declared, CASE WHEN h.share < 1::double precision THEN jsonb_set(l.limits, '{rate,count}'::text[], to_jsonb(round((((l.limits #>> '{rate,count}'::text[])::double precision) * h.share)::numeric, 3))) ELSE l.limits END AS today, CASE WHEN l.throttle IS NOT NULL THEN l.reason ELSE NULL::text END AS throttled_for, l.until AS throttled_until, CASE WHEN h.share < 1::double precision THEN round(h.share::numeric, 3) ELSE NULL::numeric END AS learned_share, CASE WHEN h.share < 1::double precision THEN l.refused_by ELSE NULL::text END AS learned_from, CASE WHEN h.share < 1::double precision THEN l.lowered_since ELSE NULL::timestamp with time zone END AS learned_since, CASE WHEN l.refused_until > millrace.now() THEN l.refused_until ELSE NULL::timestamp with time zone END AS refused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id AND u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, s.id) ORDER BY s.id) AS spent_for FROM millrace.shared_limits l CROSS JOIN LATERAL ( SELECT millrace.share_of(l.*) AS share) h CROSS JOIN LATERAL ( SELECT CASE WHEN l.limits ? 'spending'::text THEN (millrace.spent_under(l.*, 'usd'::text)).spent ELSE NULL::numeric END AS usd, CASE WHEN l.limits ? 'spending'::text THEN (millrace.spent_under(l.*, 'tokens'::text)).spent ELSE NULL::numeric END AS tokens, millrace.window_over(l.*) AS window_ends_at) u ORDER BY l.name;
+table millrace.shared_limits with (fillfactor=50)
+  column declared jsonb not null
+  column heed_from timestamp with time zone
+  column id integer not null generated always as identity
+  column limits jsonb not null
+  column line bigint
+  column lowered_at timestamp with time zone
+  column lowered_since timestamp with time zone
+  column name text not null
+  column reason text
+  column refilled_at timestamp with time zone not null default millrace.now()
+  column refused_by text
+  column refused_until timestamp with time zone
+  column share double precision not null default 1
+  column throttle jsonb
+  column throttled_at timestamp with time zone
+  column tokens double precision not null default 'Infinity'::double precision
+  column until timestamp with time zone
+  constraint shared_limits_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
+  constraint shared_limits_name_key UNIQUE (name)
+  constraint shared_limits_pkey PRIMARY KEY (id)
+  constraint shared_limits_throttle_whole CHECK ((num_nulls(throttle, until, reason, line, throttled_at) = ANY (ARRAY[0, 5])))
+  CREATE UNIQUE INDEX shared_limits_name_key ON millrace.shared_limits USING btree (name)
+  CREATE UNIQUE INDEX shared_limits_pkey ON millrace.shared_limits USING btree (id)
+sequence millrace.shared_limits_id_seq
 table millrace.silences
   column id bigint not null generated always as identity
   column kind text
@@ -1016,6 +1143,7 @@ table millrace.stages
   column agent jsonb
   column apply text
   column batch_size integer not null
+  column bypassed boolean not null default false
   column callback boolean not null default false
   column child jsonb
   column counted boolean not null default false
@@ -1029,6 +1157,7 @@ table millrace.stages
   column has_conditional_followers boolean not null default false
   column has_ends boolean not null default false
   column has_groups boolean not null default false
+  column has_unchanged boolean not null default false
   column id integer not null generated always as identity
   column kind text not null
   column lease interval not null
@@ -1045,15 +1174,17 @@ table millrace.stages
   column sla_changed_at timestamp with time zone
   column switched_line bigint
   column timeout interval not null
+  column when_spent text not null default 'wait'::text
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
   constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
-  constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text])))
+  constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text, 'gate'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
   constraint stages_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint stages_name_key UNIQUE (pipeline_id, name)
   constraint stages_on_failure_known CHECK ((on_failure = ANY (ARRAY['fail_run'::text, 'continue'::text])))
   constraint stages_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint stages_pkey PRIMARY KEY (id)
+  constraint stages_when_spent_known CHECK ((when_spent = ANY (ARRAY['wait'::text, 'bypass'::text])))
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
   CREATE TRIGGER stages_switched BEFORE UPDATE OF enabled ON millrace.stages FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
@@ -1193,6 +1324,7 @@ table millrace.version_stages
   column otherwise text
   column position integer not null
   column stage_id integer not null
+  column unchanged_path jsonpath
   column unconditional boolean not null
   column version_id integer not null
   column when_path jsonpath
@@ -1812,6 +1944,7 @@ table public.link_page_drafts row level security
   column raw_json jsonb not null
   constraint link_page_drafts_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint link_page_drafts_pkey PRIMARY KEY (link_id, job_id)
+  CREATE INDEX link_page_drafts_by_age ON public.link_page_drafts USING btree (fetched_at)
   CREATE UNIQUE INDEX link_page_drafts_pkey ON public.link_page_drafts USING btree (link_id, job_id)
   grant delete, select to service_role
 view public.link_queues with (security_invoker=true)
@@ -1858,6 +1991,7 @@ table public.linkedin_jobs_raw row level security
   column raw_json jsonb
   constraint linkedin_jobs_raw_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_jobs_raw_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_jobs_raw_by_age ON public.linkedin_jobs_raw USING btree (fetched_at)
   CREATE UNIQUE INDEX linkedin_jobs_raw_pkey ON public.linkedin_jobs_raw USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.linkedin_jobs_stage row level security
@@ -1871,6 +2005,7 @@ table public.linkedin_jobs_stage row level security
   column title text
   constraint linkedin_jobs_stage_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_jobs_stage_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_jobs_stage_by_age ON public.linkedin_jobs_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_jobs_stage_pkey ON public.linkedin_jobs_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.linkedin_links row level security
@@ -1917,6 +2052,7 @@ table public.linkedin_posts_raw row level security
   column raw_json jsonb
   constraint linkedin_posts_raw_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_posts_raw_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_posts_raw_fetched_at_idx ON public.linkedin_posts_raw USING btree (fetched_at)
   CREATE UNIQUE INDEX linkedin_posts_raw_pkey ON public.linkedin_posts_raw USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.linkedin_posts_stage row level security
@@ -1928,6 +2064,7 @@ table public.linkedin_posts_stage row level security
   column text text
   constraint linkedin_posts_stage_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint linkedin_posts_stage_pkey PRIMARY KEY (link_id)
+  CREATE INDEX linkedin_posts_stage_by_age ON public.linkedin_posts_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_posts_stage_pkey ON public.linkedin_posts_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
 table public.millrace_decisions row level security
@@ -2204,9 +2341,11 @@ table public.topic row level security
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
 function millrace.acknowledge(p_alert bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fdfb864bab94252821c973ab816cb22
 function millrace.acknowledge_alert(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body e173806d4643002a50f5a074bfd59f4b
-function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 8df057c49c0c403e199eea1c0250d67a
+function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b171ae1f4b561abd95eef3ea345db04c
 function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 101d8ae62fd9566b3415dc3ea17a97d5
 function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body e83616f13baf030f280d25b5097ced8d
+function millrace.act_on_bypass(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body eec8f3935380b29c9eaafab93c77071a
+function millrace.act_on_limit(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ba207b40683886e85b6efbbedbc46cd8
 function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f4eb302be8c9c12a6baebebb83c731
 function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d065b253f2983c57ab608cfe7be1bed
 function millrace.act_on_stage(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0188855ac5d88f600b87d121448f7225
@@ -2247,7 +2386,7 @@ function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_pat
 function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a565320660fdfa04e8366515f98a147b
 function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 361a61b1812e3f88f6da9d494e653f0d
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
-function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body fffb71f138840e6e4d3b2a2da059c155
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body a9017d5f3b5d99a1439565bc20c4e843
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
 function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f57238b1bae6f9693fc8ba42427f5a6
@@ -2261,11 +2400,12 @@ function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each 
 function millrace.asked_of_rows(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54ff5271530184e076575a5eda491667
 function millrace.asked_time(p_asked jsonb, p_field text) returns timestamp with time zone language plpgsql stable set search_path=pg_catalog, pg_temp body 29b4146cb9ed082de4686f40125cdd52
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
-function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a799dae45040f9cc102673aea0936c2c
+function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b553208eee70e982f133c15cdd225
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
+function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ffe3f66b1dfd9c05a7303808de1e9b7
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 569c3714442c408d27c284fb7882bb29
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
 function millrace.batch_bytes(p_setting text) returns bigint language plpgsql immutable set search_path=pg_catalog, pg_temp body 22b2c09dc4617a9ba41b799b3e03a2bf
@@ -2274,11 +2414,12 @@ function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns 
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b441aca72a99ceaaf27213bea138bc0
 function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bcc3086f1360cf433e2d1d5a1df2d459
-function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
+function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1dd99188c8a750f77e6532166a2b6fe8
+function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 95eb11bd16faa8b7ec1d75c07f4d1823
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b28bd0b7ff7735ef29cb35145c60a034
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2ccba3da2b261509a316940bed55223
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
@@ -2295,12 +2436,17 @@ function millrace.books__started(p_stage text, p_now timestamp with time zone, p
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
 function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2960789a9fab72c13e5e48cdd9b416
 function millrace.bucket_bounds() returns double precision[] language sql immutable set search_path=pg_catalog, pg_temp body 8880778828afbbf473e086555db6c3c8
+function millrace.bucket_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 1786476421fa9b09970705ac9005715c
 function millrace.bucket_quantile(p_counts bigint[], p_share double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body 3be17dad1fe806a1bb7e1b093cd88dc7
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body f0be7c1550441f31881b00ec80718e1f
 function millrace.bulk_fault(p_bulk millrace.bulks) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 121278ff3ced85b0501809d4436d8e08
 function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body eee406889613be003d0683cbb44f5429
 function millrace.bury_message(p_message millrace.alert_messages, p_status integer, p_error text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 447c877f7573b8abb07a5687ccdc5acb
-function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body 34dd1cbb10d7a3824ca5af815fcb0e02
+function millrace.bypass(p_pipeline text, p_stage text, p_reason text, p_until timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ad660ac8ee9d877934003e916944532
+function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ff93c0af36bf2e033c90374231172d95
+function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 5ec3a2a0aa87445639b9543f2babd140
+function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
+function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body b2492ba6fc91729503ed75cbd5895c95
 function millrace.caller() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body 08fd4fc56b17a73177965f038a0ca4ea
 function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a825e3ee6389d4ae82ffb55c249e5e45
 function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae318badca9c8b1ce086580772cba3fd
@@ -2316,11 +2462,11 @@ function millrace.charge_starts(p_stage millrace.stages, p_payer millrace.payer,
 function millrace.check_alerts(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 66ebc7e4e379e8b18fac500e58cf2381
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7bec05a6f84180a735d73c304bf94ef8
-function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1916b3462dd0b45bf2de123824d01d6c
-function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f3fefbcab48dfc66bad4deba2d13672
+function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4dd520b4a08f334daf81ea997891f7de
+function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 59560db1f505dac418a955e562977ba4
 function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 83130e0d275472a4f991037363d14bce
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03513b969bbfe8b442f64515699f9401
-function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 635990666ef4e77fe25215ccc496ab9f
+function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2af56a993c0f13852aef07a3fd1788cd
 function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ddbe56acb5a948e3b0f3d8c02f8c259
 function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ac14b04f6aa5d5eb963dc7d42233ea94
 function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02a829b1b257a9d63968bbd62eaa4651
@@ -2328,7 +2474,7 @@ function millrace.check_condition_names(p_stage jsonb, p_definition jsonb, p_pat
 function millrace.check_condition_path(p_stage jsonb, p_path text[], p_roots text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 6de1bad4426de34d0b9457bb97191078
 function millrace.check_conditions(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a4e1d7e66d67ac30b5e8ce302081acf
 function millrace.check_counted_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 558a7621878e90adcf349af20e1224eb
-function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 39b6337cdbe366dbdd721ede394e5f58
+function millrace.check_definition(p_definition jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body bf4701582bb682396b185ae9f703a484
 function millrace.check_dropped_stages(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7abbee021a9fca41c1929be21bf11013
 function millrace.check_due(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f66811d4c82d8a4129f13e63b3a078d7
 function millrace.check_ends(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ed30a05228cbe78ae1d674c2e77647b8
@@ -2336,15 +2482,16 @@ function millrace.check_entity(p_definition jsonb) returns void language plpgsql
 function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body f2688e36581c45d1dfbabe75913201d7
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aa5d39add18f6e6f57a294626b31095
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
+function millrace.check_foreign_pressure(p_stage jsonb, p_place text[], p_pipeline text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body dad3753fe8b4c707146e4b7504320a04
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f67cb6a16685827d5ec2d09423fe827
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body b0dcaa7a2f737c989ff12cad4c710a56
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fdae3a0903b231b5fa641fddee3ea96d
 function millrace.check_label(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4cf30e4744bcbbe7432f9b7391960e5b
 function millrace.check_layers(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body da810f53f06f5c70dc72db09892fabda
-function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 01ea6fac2f504a22df6d1aa7b5cf90ef
+function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 127f6453aff55708573cc50560952d80
 function millrace.check_moved(p_pipeline text, p_table regclass, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b5545761fb93585bd1f772eec7b3387
 function millrace.check_needs(p_stage jsonb, p_names text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ea7963ac4d02ad61c2f9b73af264da97
 function millrace.check_numbers(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7de5db5714032fd66a87b941d6591d73
@@ -2367,19 +2514,24 @@ function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void
 function millrace.check_series(p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3344bbdf86d77d21d364bd840bddb993
 function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 021ab9dbb744974baafc3fbb55131741
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
+function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 17bfecb5961eced0c40a0ccd87ca0e8c
+function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 79002a072e4516a4f464669b60e2eee5
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
-function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8cb36464cd8c09296b81b2e7f26dc8
+function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e67330386d1a942a3259da215b5e091c
 function millrace.check_status(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b940ae0d0fb5a771e168a6f3cc4fe50a
-function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3d89e2026b8a2cf3f65ec6047ffb2916
+function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body fb885d2290894d3c96cbca519f9d0eb2
 function millrace.check_status_columns(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body aa710c5483d67ff17cf66cc61231e5ee
 function millrace.check_status_names(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 36e7fa93d568ff94bf4b300659dac0ae
 function millrace.check_status_tables(p_status jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 86fd2522b91b653bec0ddce2fb6b4d01
 function millrace.check_status_values(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2a73a2a8554fc72ecef31b6f0bd472a6
 function millrace.check_status_words(p_table regclass, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 816c3b09d3e04247cc29de0c6edfe9f8
 function millrace.check_table(p_table regclass) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3b86ccb7e62a0585a619badc1ccd76c4
+function millrace.check_take_up(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 242e4fc906196b30164e9a9bd528328d
 function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c50ed28c5bf90a38977173e1d28ee195
 function millrace.check_throttle(p_limits jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ba54e11bb44c7664ee26cfc537c98239
+function millrace.check_throttle_end(p_until timestamp with time zone, p_reason text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 76cc5c6e8db07ca783d206c7164aa011
+function millrace.check_trace(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe9b725ffe76d16708c692c367b2446
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
@@ -2392,8 +2544,8 @@ function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, 
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b81aafb7e108dcdf607db7d7370a3ff1
 function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b6e30938badc33cc4865757ad2c9600
 function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3c46512e005bad65b75d42ed7f3440
-function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ea98e0d653520a8fded0862323651485
-function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body d49a5dd77d173b239df06cdd010b3627
+function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e9f08422b47589b90602756c7b0ea51f
+function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4dca320eceff3b307ff4cf2fed1c528f
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
@@ -2403,8 +2555,8 @@ function millrace.close_failed(p_items millrace.work[], OUT changes millrace.cha
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
 function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 906b2fd75f102f947dac79dc78e80eef
-function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0242e6deee394da4e6cf00c6235422c1
-function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b64806f4b1c6b6e4896214b720fa29f3
+function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0f8020403f42e7bc5151e8ddff84ff4
+function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c008243a5829c6249be8a3c77a716e7
 function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ceec9f895a3c8ff2a21c88c1a5c07088
 function millrace.completed_targets(p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 512822c85af133f58a6429a9dd81aec1
@@ -2416,31 +2568,33 @@ function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) ret
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
 function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
-function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b43c66e6f179fe81db75ef78a154a492
+function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93623b8646c99b91ac1e115f65b38195
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.count_in_words(p_count numeric) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9935953d7cecd710c344f89016a86274
 function millrace.count_over(p_counts bigint[], p_ms double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body cd24aab6db99b42fcd0d83a995c9f9f0
 function millrace.count_unadopted(p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql stable set search_path=pg_catalog, pg_temp body 282a012efdcf41f651acf4cd8db8f3f2
-function millrace.counters() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body e299044a896d43bbbee93782fad73423
+function millrace.counters() returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 949ce05ad145e7ffad6854f60bd77b83
+function millrace.counts_in_flight(p_limits jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 971254c54ab0e6e1db4a49058de23842
 function millrace.cut_over_way(p_pipeline text, p_entity_id text, OUT way text, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d06d40e95e9dd4f536f54456b1badb50
 function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns text language sql immutable set search_path=pg_catalog, pg_temp body ca6a170cd21e8329302ca792bd792203
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
-function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 49754fdeeb8e2898590c7cf3e9c7c649
+function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 1d62d310cfcbf3929645a1e71249d741
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e2dffca4b2f8f026980c8eb9f74eb724
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e513b4a96b906a733ec308ad3107a1a5
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37b192520ab64c011c1bc16c236a60fd
+function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 92de7c6eddeb5d90d90b659a7f5cfbf9
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
 function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body 3c99eaae40136660562de2ad3540e5ad
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
-function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body dc5b9aaf0c8bf61695fdd8645214c2b5
+function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e59456bf0dbfb79fe907577ebc4c1b0
 function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c47c64f079295d7cd20d34821db3794
 function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa95a95b0c328b49db53cd8577e1309f
 function millrace.do_to_run(p_run bigint, p_request jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f6bccd2e2675877a9dd11ee8f43e0a
 function millrace.do_to_slice(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c2593fc9e693b105d2225d15c760af55
-function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 34a12b6edb04ad30a41a7e1f054b20bf
+function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c444d6c9aadcf7d5e98497ba50487ea3
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
@@ -2470,6 +2624,7 @@ function millrace.done_value(p_shows jsonb, p_output jsonb) returns text languag
 function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
 function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b10b84d8ee02f8492ddf732f0189b86a
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
+function millrace.drop_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9158f7d9d30c68fa66fc72e24c9438fb
 function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34ac92ca0a1d41f859164dda2f686edb
 function millrace.due_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body c21d67dce253aa11cd9478a1079924c9
 function millrace.due_messages() returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 89b2ac801e647588c52db671146fef44
@@ -2479,15 +2634,19 @@ function millrace.due_to_prune(p_pipeline_id integer, p_table_name text, p_colum
 function millrace.duration_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 7e0efd3a1c20e91671a2c0f908af79b9
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 496ecac29a6a509d55d9c917c971ccd7
 function millrace.end_adoption(p_pipeline millrace.pipelines) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd6e2921439163c3f5f50f2c4ff09f33
+function millrace.end_bypass(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 95871a278a0c01ae3a1cfa57730f0d22
+function millrace.end_bypass_of(p_stage millrace.stages) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5526c06103779af0bcdcbc689c3e3d1c
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb4f602a586e2f171e72668041d96b
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_throttles() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 621d8b694afa1b981a4b2b64a2538506
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
+function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body e0dc2ac01f28e9f6844f8e396ec42bcf
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
 function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body db84c188ef5f783455dfa2ae3b71a4b0
 function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e592919fee24736c3472e931eed1c983
 function millrace.enter() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body de8d4259bc02dd41a1e567fe2d01594a
+function millrace.enter_gate(p_stage_id integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 07dec32088e8bb1c8ff8939bd5ddd2d0
 function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
 function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body bb1c603f3aa1b6f491951d2c41b9e10c
@@ -2496,7 +2655,7 @@ function millrace.estimate_cost(p_pipeline_id integer, p_do jsonb, p_run_ids big
 function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now timestamp with time zone) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1406dac1638c50ca0c8f4a28d4a6959a
 function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 13d65dfd7be8318ec5404d0b359c71a7
 function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
-function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d311c2d4f6c704b2c768e89559274bf
+function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c0a6c57542f16dd92026f847b5e764d
 function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5db3ba472b106b22eec4b57abb7fd2e
 function millrace.fail_one(p_run bigint, p_stage text, p_message text, p_permanent boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e1215871ffa35eaec289b30d5377794f
 function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2031b29cdb10474311cc7a1a4d68a9ca
@@ -2515,13 +2674,15 @@ function millrace.figure_values(p_rule millrace.alert_rules, p_now timestamp wit
 function millrace.figures(p_pipeline text, p_stage text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone) returns TABLE(completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body af36bc7cf49883e1bbcec096dd7aac7c
 function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 9d6792294071323cbcc0e9d83b93ece4
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f530e603c48eab357e642de00667df2
-function millrace.filter_conditions(p_filter jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 366e35dd38d51e8e159df47725a14c22
+function millrace.filter_conditions(p_filter jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1620b83e4b08f764d4ce9f46082ce8cc
 function millrace.filter_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e650dc9a67cf94da74a463189c08a73d
+function millrace.filter_portion(p_filter jsonb) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 1642b2dce64a468eef02292b9664e4de
 function millrace.filter_source(p_filter jsonb, p_behind text, p_most integer) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 58e2928120fb4df84eb858864784fe0a
-function millrace.find_ended(p_filter jsonb, p_cursor text, p_limit integer, OUT run_ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 8cd729a04b1de87b70df4806f13ec1fb
+function millrace.find_ended(p_filter jsonb, p_cursor text, p_limit integer, OUT run_ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_sort=off, jit=off body 33c94ff9a8a232edee0cf57034f03bb6
 function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text, p_required boolean) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 95d897f5ddf8491ae7e8cd57419dabe0
 function millrace.find_lines(p_table text, p_condition text, p_asked jsonb, OUT ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body c98fb3404372fedfcc423922b399348a
-function millrace.find_runs(p_filter jsonb, p_after bigint, p_limit integer, p_up boolean DEFAULT false, OUT run_ids bigint[], OUT next bigint) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 20b7f806f55c6bcccba9dba25ef383c9
+function millrace.find_runs(p_filter jsonb, p_after bigint, p_limit integer, p_up boolean DEFAULT false, OUT run_ids bigint[], OUT next bigint) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body e6e498ac64b72edb3bce731d3f9f1afe
+function millrace.finish_bypass(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337ff2fc51d2e411cff13332295107e2
 function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91363e12cade6f7bd2e909f8d74ac114
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
 function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
@@ -2535,19 +2696,20 @@ function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) retur
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
 function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0615067e557623f0060415fd2aaaf7f1
 function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8b75da51f2c4887e0f4ef491149a279
-function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f2ebddceb88ee2f73cb29232193fbdb1
+function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e45390a6a88bf6918aa0dd8832201db0
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
+function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3fe0a0074860406761593a30672204
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
-function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body deeea7e4f668634de575c19512004d0c
+function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fef6c105ae66005ce4ebf6784b29048
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
 function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 9e595da0f8dfce8f3193a7726a30c2ae
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
 function millrace.go_on_checking(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c8caf67f57ff76657010ca00d0459c
-function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6ffdce571581ddae0d1476b9f1c733e8
+function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 9813cda8a5fd438627f6afc26c02533b
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
 function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6788d3927b6b3ab92870f8cbc7dba11
@@ -2569,10 +2731,13 @@ function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql vo
 function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1223fcaf27e27dfd3241137790f1dce1
 function millrace.hurry(p_run bigint, p_stage text DEFAULT NULL::text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body de8cd6918f6de5b8b93ea321531f8671
 function millrace.hurry_one(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 372dc24d595ed08a4f38b920357708da
+function millrace.in_flight_at(p_stage_id integer, p_most integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 0844d6284a40aa6b996aa68444ba8f3a
+function millrace.in_flight_under(p_limit_id integer, p_most integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d2665c551eee9d253bba8a0b3966582d
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
+function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
 function millrace.is_last(p_stage millrace.stages) returns boolean language sql stable set search_path=pg_catalog, pg_temp body c8c6b37caaadae029b9f009f6d4cf4fe
@@ -2580,10 +2745,12 @@ function millrace.is_last_word(p_attempt millrace.attempts) returns boolean lang
 function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 3b9a300ee8596cf8862ff42ce1c98035
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
 function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 94c1fca994afdd879aac658512d71d68
-function millrace.is_pressed_back(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 06942d21bd52045243e6da3230f58bec
 function millrace.is_rested(p_ways integer[], p_key text, p_due timestamp with time zone) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bcf198b0519f76e23b2191a927b5a21
 function millrace.is_short(p_from timestamp with time zone, p_to timestamp with time zone) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a9578b1817fa10e10e49573b2ca4d69a
 function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body f5d9019d34cfac237a9af3ae77629534
+function millrace.is_spent(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f423a3b239fa36a916e125a9afc4bce
+function millrace.is_spent_out(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 75693bd258dc0cf4ba04b3e3541bcb47
+function millrace.is_spent_under(p_limit millrace.shared_limits, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 45a0ba073be78fd0e245e8fd531a9f45
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 368028c5f168b565f049d053e6413364
@@ -2596,7 +2763,7 @@ function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql v
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
 function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
-function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e0921394da10d5c30d5e1212ab74b9
+function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db79c803af15373b085d3332dce38b6b
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body b93532e5b200b182013546f7aa73b95a
 function millrace.key_type(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 32e87e96208956cb6b531d0627f72ac7
 function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 642c92a0f7827428f795b4200ec7ee9a
@@ -2625,8 +2792,10 @@ function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
+function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 493239dfb221d12a9d8a88e9d36cdfce
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
+function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
 function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b5174122bb365f726412a5137e5ba39d
@@ -2636,14 +2805,15 @@ function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[]
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
 function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 07c508e914e46a2115122f0e50103294
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body 997ab3e94d70c4859b04e2a8c72fcb3f
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off body d0c46f43e29516605e2335921edec554
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
 function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5733d35e22c9a9da2555bb5ee488fb
 function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
 function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
 function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c38f3a255a11d5d253158055fa1ad69
-function millrace.live_counts() returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body dd6d16b0625c0f41023f3d1dc64f9216
+function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
+function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body fb17603f46eb57b5ea7881325925a823
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
@@ -2652,9 +2822,11 @@ function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait bool
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ffb82e763e57dd09fff726ff6583a45
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
+function millrace.lock_shared_limit(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 05da14f8e7c44604889714fe850e9cb9
 function millrace.lock_table(p_definition jsonb, p_table regclass) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4cb3fe2bab5ca083ed4e9ecb7b6526
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.lock_waiting(p_pipeline millrace.pipelines, p_value text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 09ddd8a709957734ce3cab145902f6e3
+function millrace.lowered(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body f256a4d2ef309144943e23404adc9a7e
 function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2362c83a626bfe95adb2d5defa5c2a1d
 function millrace.mark_drawn(p_version_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 5189f9da314afc3b296e197c68a74505
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
@@ -2669,23 +2841,24 @@ function millrace.missing_label_index(p_pipeline millrace.pipelines) returns tex
 function millrace.missing_time_index(p_table regclass, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 03694680cdf6d9b1c526ff122bb425d7
 function millrace.most_events() returns integer language sql immutable set search_path=pg_catalog, pg_temp body 09657a2d7ddcb4b30daf1b82c8f97eed
 function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
-function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body d00916caecc5243872b51d62d4e4e454
+function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 56a83e5042d912bd717db0322679e50a
 function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body a47494a115187c36e49661d17f9768e7
 function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afb012b93da115fe773ef38d4a6dfcf6
 function millrace.moves_to_nothing(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 99ef022457693e40581a24c7a99b803b
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
 function millrace.ms_between(p_from timestamp with time zone, p_to timestamp with time zone) returns real language sql immutable set search_path=pg_catalog, pg_temp body 1652e97bf1bd5bfdbbd311149d86dce7
 function millrace.must_see_both_ways(p_ways integer[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 784095b8cc50a77c8cb5f1ad5f7d19b9
-function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1ae7927fc430aa8a981dfa8316713634
+function millrace.must_stay(p_worker millrace.workers) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body eee31798b4789fc57a6c6b79116ac270
 function millrace.name_parents(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9bab523be997db32ff83d01b79176f5c
 function millrace.name_payers(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2375a07f26dc51041a415fe6dc221de3
 function millrace.names_stage(p_pipeline_id integer, p_stage_id integer) returns boolean language sql stable set search_path=pg_catalog, pg_temp body d54e121934e19905a5cd394da8072c04
 function millrace.need_fields(p_request jsonb, VARIADIC p_fields text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bffac573764846b1e705cde5803a84a1
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3142a5504c6df3aa9d0ea3c953963031
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 69b1162dbd308fb9b5f4b0f6cc5d1307
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
+function millrace.next_gate(p_stage_ids integer[], p_after_at timestamp with time zone[], p_after_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b8ed19ba6f56c0bdbd88a1205f1ec5d
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
 function millrace.note(p_verb text, p_pipeline text, p_stage text DEFAULT NULL::text, p_run_ids bigint[] DEFAULT '{}'::bigint[], p_said jsonb DEFAULT '{}'::jsonb) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body a77823f23a88a078e6d65393a6f2f5a9
 function millrace.note_awaited(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c6447d71b8ff409aca0d343edbd977c
@@ -2693,11 +2866,14 @@ function millrace.note_beginning(p_pipeline_id integer, p_stage_id integer, p_wa
 function millrace.note_delivery(p_said jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bc75930d1686510f0c0851a1acaa61c
 function millrace.note_done_before(p_run_ids bigint[], p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e54130eed9f997b91980d6dbca0cc4b1
 function millrace.note_given(p_pipeline_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 525d533e9fb7aaef410713f34fff3154
-function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2a79a692d942a90629e48201237aea
+function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[], p_groups text[], p_token uuid, p_worker_id uuid) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e4a66024b9b30016b5df2b6c6c7cd233
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_operator() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f87087547fe5b84b4215e7284fc8e5d0
 function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
+function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9bd79947a1bdf3ee78153fa38b6e3f9
 function millrace.note_run(p_verb text, p_run bigint, p_stage text DEFAULT NULL::text, p_outcome jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f6eed3052f5602e29f2c61dc8844e28f
+function millrace.note_share(p_stage_id integer, p_room integer, p_is_short boolean, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ef5d5863210844374934be576008653
+function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c688ce589f74cc8d7615e27df805c529
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.note_switched() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body db760fbad0561eefeec3ca885c4183fb
@@ -2708,6 +2884,7 @@ function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_pa
 function millrace.old_means(p_pipeline_id integer, p_old text, p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body e397f3a078bcf861c87c45c18cecb3fc
 function millrace.old_rows(p_table regclass, p_column text, p_before timestamp with time zone, p_progress millrace.prune_progress, p_limit integer, OUT rows tid[], OUT free tid[], OUT last_at timestamp with time zone) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c58bfd25552d7ad65e9ac8404f0e9af
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
+function millrace.on_retries_moved(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ac3d01acdc00d02d3b58f2c6b1ca3528
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
 function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
@@ -2729,7 +2906,13 @@ function millrace.pages__started(p_stage text, p_now timestamp with time zone, p
 function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 682e786f66d7eb86e74fa51e94c4aaa0
 function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3192ee5b99d2d2e1c000f8a2e78313a
 function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b7bbc3f284af271143080b7583449ed
+function millrace.pass(p_stage millrace.stages, p_items millrace.work[], p_guarded boolean DEFAULT false, OUT passed integer, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ea4f1f0fc7ce4ec49c5990c247a16aa6
+function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7aa6fcf0f0f1273176b9f03524c27348
+function millrace.pass_back_pressure(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 98d4dbc6ea24cc9e24c3ac9d207b1232
+function millrace.pass_if_open(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df9f21f1d1e2cc48d5bbd71220fa71fc
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd7141085aa8e303453b1580a780493
+function millrace.pass_set(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 914ab440ac33293315164ff8d529216c
+function millrace.pass_shared(p_stage_id integer, p_may_wait boolean) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 184ad1705063a692862787802330db32
 function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body c05a83ed658c6873bb5f5ac1c7546c6c
@@ -2740,6 +2923,7 @@ function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.plain_text(p_text text, p_most integer) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body dcdd6c1b222dfaa0fcc9d521c961ca5d
 function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5c923089e130074be7fb29701f73841f
 function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 74005132facd83323506fd7a9c971442
+function millrace.pressures_in(p_limits jsonb) returns TABLE(place text[], stage text, backlog integer) language sql immutable set search_path=pg_catalog, pg_temp body ffd7fddaa6c8a3b2d6de3ed02123298c
 function millrace.preview_bulk(p_caller millrace.caller, p_do jsonb, p_filter jsonb, p_reason text) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 07634b0086d2a1a26b96970b7dc8213c
 function millrace.preview_of(p_pipeline_id integer, p_do jsonb, p_conditions jsonb) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 9dd6a07fa519982e613f289bb1407546
 function millrace.prioritise(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f2903887e6ea07aec284cac377dc62b
@@ -2759,20 +2943,22 @@ function millrace.prune_journal() returns void language plpgsql volatile set sea
 function millrace.prune_pipeline(p_pipeline millrace.pipelines, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1beb9cdd11efc46f18185b53ac9d4712
 function millrace.prune_rows(p_table regclass, p_rows tid[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_tidscan=on body b8b80b58770f74bbe1b1a2e73d57fba4
 function millrace.prune_rule_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 42b61363b51cde42b2e26d0db1e538b1
-function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e5fd1e98db3754b6f2a7988bd11799ee
+function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body a80ba879d85d33636ee5e5a042ce25fe
 function millrace.prune_table(p_pipeline millrace.pipelines, p_table_name text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f05a4cad350f470cdc52b81925ac837
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
+function millrace.queue_at_gate(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f48b4c7161c20f25d0f8a292d453ff4
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
 function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2156f9c6738bedb51ee3f323446c0a46
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.queue_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body dd4cfe066cb4df99f0a42a961001fd0c
+function millrace.queued_at_gate(p_stage_id integer, p_run_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7758448783a5eeffc956ffbf8b9d49ab
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
 function millrace.read_filter(p_caller millrace.caller, p_asked jsonb) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 27386b5ae3dcb032c7a73a2109f1aa2c
-function millrace.ready_work_finding() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 49c0f758e47a4881db33ff3b20f40ec3
+function millrace.ready_work_finding() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 232abc1109b96139a9447561d7c0723f
 function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body 50b2793c8fd68195f9a8c40d3721bc0e
 function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[], OUT uniform boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body cfd1d8c5d598a74ddf55ab1f68e17e37
 function millrace.recount_children(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b2599cc7c15d886addd46eb3a8b77fce
@@ -2786,6 +2972,7 @@ function millrace.refuse_move(p_pipeline_id integer, p_version_id integer, p_liv
 function millrace.refuse_operation(p_run bigint, p_stage text, p_verb text, p_state text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 81af31429c4671c8dbf7b52938c6e6d2
 function millrace.refuse_orphan(p_run millrace.runs) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3ce73f60b3019bf07917c8e0426fb469
 function millrace.refuse_other_way(p_pipeline_id integer, p_stage_id integer, p_other_id integer, p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ed4a12c56104d01b37d5545df24b123
+function millrace.refuse_retry(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 43f551a75ebc46c8fcd304f93f77a1c5
 function millrace.refuse_schema(p_path text, p_value jsonb, p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2cde110fe1ce6f76c8b83aa0f0ffb775
 function millrace.refuse_start(p_pipeline_id integer, p_was text, p_value text, p_ids text[], p_why text, p_hint text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5b485ef8a597e908ca1d93870f858f5e
 function millrace.refuse_status(p_field text, p_found text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5189a16e4abdca62c07ca8ba67fa5bfd
@@ -2812,21 +2999,26 @@ function millrace.reset_one(p_run bigint, p_stage text) returns void language pl
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
 function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f4b4dab0234c9799b54661a56996aea
-function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body 6378ce67bba6ca04f5f1c16b82b14b4c
+function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body ee901c184981233ce833029e584ab75d
 function millrace.retention_days(p_pipeline millrace.pipelines) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 5fd9d43c5e28ead63a477b201ef9bbac
 function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 38d918f8bf4458cf0eed6ce3163f8f91
 function millrace.retention_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body cc125d9e382052a312b28b370824ee9b
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6876bc836b2198b3041888d5689165e2
 function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
-function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 75917b44533072ae44991d839a9e18d6
+function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a654bfb2b3f0e8382e11391528c86a
 function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 15f114c2a6d34252b7ad7f253b5fa410
 function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ec613359366dc94fcdc0914aacdff3e
 function millrace.retry_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b2834e01520c13582d6c6e96649c605
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
-function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
-function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d5185609cfa829519aa064e3e13d32ed
+function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb2a2a6f7bb773c0598fc459927ddb28
+function millrace.rivals_of(p_limit_id integer, p_stage_id integer, OUT rivals integer, OUT is_next boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7f83a04730b3b4ef59565e46bdcf8
+function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT is_short boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 409986273b512919e3c9af3d25787365
+function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 491360df3ab2673dd3bc1514db567247
+function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09828aecdd87720d9b15d7df205afa3b
+function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a24ff3faf3e414e430fc28532d926fac
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
+function millrace.rows_gone(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body da351cc53172379a0986125f9ce6c00a
 function millrace.rows_labelled(p_pipeline millrace.pipelines, p_text text, p_limit integer) returns TABLE(entity_id text, label text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, gin_fuzzy_search_limit=10000 body f58935ba7c764c574dcd716cc763b8fb
 function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bede74ce80654eccf3a156ccccb170f0
@@ -2847,22 +3039,27 @@ function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns 
 function millrace.runs_to_replay(p_pipeline text, p_condition jsonb, p_limit integer) returns bigint[] language plpgsql stable set search_path=pg_catalog, pg_temp body 12e93d87806ad72da43d9d17509278bc
 function millrace.runs_to_skip(p_stage_id integer, p_run_ids bigint[], p_by_name boolean) returns TABLE(run_ids bigint[], why jsonb) language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c3b9ccefbc6faa4ee5e28b76fcdcd4f
 function millrace.save_alerts(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 10c31bdbbd2794db4f6a323c83911d19
+function millrace.save_back_pressures(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b7759c00192623c4aa47fa76b842bf5b
+function millrace.save_bypass(p_stage_id integer, p_reason text, p_until timestamp with time zone, p_spent boolean, p_line bigint) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 948effbfb177ba4cf0319e35d67980fa
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6531a1e95a06f48788750895418b6bf
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_label(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a038184f62951ea52f811d29da9d95
-function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b87e4634a92318be1c44a466926e2799
+function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 902ec26bbfce4f98f230404cd226b910
 function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 886a2a894a82d439365d782016e20699
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_retention(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86351f95c8b08b5b9c6f6d36dab7b1a0
 function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b10ffed2e4e5bd587acb32018aaffd93
+function millrace.save_shared_names(p_pipeline_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 3b3dee7f92c4247163b1c325f63a17fe
 function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 506f2dc6e3365d9ec77377d65619cb97
-function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
+function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fa16958172adec5ba9581a1c58f18f94
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
+function millrace.save_trace(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 9fa8a734dd68a50411621cb66467bf7c
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad529a9a2282601074d8a95505357a55
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
-function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
+function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 36c2c761b204a0984ab1c95bf9762706
+function millrace.save_when_spent(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 2c63e98732f6948d068f41541f3f951d
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
 function millrace.schedule_bulks() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 8fcf3e31abb326c1fc7a7a8d65967fe6
 function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7e702c9f8abcf7b5ef3f5b7401115bb6
@@ -2873,11 +3070,19 @@ function millrace.search_runs(p_caller millrace.caller, p_text text, p_pipelines
 function millrace.sees(p_caller millrace.caller, p_pipeline text) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 131ef7e7b1ea7eefd6dbb054357b8c8a
 function millrace.series(p_pipeline text, p_stage text, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 2814e5553d209659c03cd9afc25dbbd0
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e00d47bc1ebf16c4299199bed6748cd7
-function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 101b946fbf3858ad39de882bca551c4a
+function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 35562b0e26a82c1ed3572c6ee2508b30
 function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32d56f6fb30fc2156191cdeec21ee047
+function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
+function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 391cbe55065fe779384eed3ddbbbb36b
+function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
+function millrace.share_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body e333befc7d958eb8d8a459c2d1a9ad87
+function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body e7c41f93e7ab41ab4c58f3920192f417
+function millrace.shared_limit_named(p_name text) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body be717c2d34bc2081ff1a895017a04faa
+function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e256e6d5f67173ddeb12390f79a8ca39
+function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c7c562e63379b6ae8b706e9b379d13d
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e
 function millrace.show_due(p_pipeline_id integer, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bf08afafdb3afa87c657bd3fbfa5cf
@@ -2892,14 +3097,16 @@ function millrace.show_status(p_pipeline_id integer, p_entity_ids text[]) return
 function millrace.show_with_history(p_history jsonb, p_values text[]) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 551dd6454db8860cfb010bb19fffe4f2
 function millrace.shown_attempts(p_run_id bigint, p_payloads boolean) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 139f9b73ac7cff69f0e59c5c09db4b25
 function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body d0a4f32ee99070b8526d9e624c1a4189
+function millrace.shown_bypass(p_stage_id integer) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 4d502ff7201a7caa9dca3489d8565349
 function millrace.shown_children(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 575cd6d1a433e991a7e6a843f4730f4f
 function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1d87a6dee50add8d74c5a4e305a6e900
+function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 45c5552d013cab517146964ecc9422b9
 function millrace.shown_line(p_line millrace.journal) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3718306b6e4650406310c581f96ba82c
-function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body c693cab65e1b415e9eeaa3f53374e7cd
+function millrace.shown_pause(p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body da4f340f6a00da598764011206dc2263
 function millrace.shown_payload(p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 20531730084001642cd55705743e4c0f
 function millrace.shown_places(p_status jsonb, p_stages jsonb) returns TABLE(place text, value text) language sql immutable set search_path=pg_catalog, pg_temp body f808cf6ebe7339840d8e09bd32cf3d3e
 function millrace.shown_runs(p_run_ids bigint[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 6f4b0381ce589a577742c0310740d91b
-function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body c0de8ccf2f5171aac9734c781dbd777e
+function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body be79a36c7d6035efa82c4030427dd187
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
 function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fee40113f15c284c0dd2f1be6f2dd2d
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
@@ -2926,22 +3133,25 @@ function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] lang
 function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
 function millrace.spending_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 84ac27a746de48e3e1b3f5b3620a3506
+function millrace.spent_under(p_limit millrace.shared_limits, p_kind text, OUT spent numeric, OUT bound numeric) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cd7a12bc06cab4dcb6a70e2451bd774
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ea36b99b95a99a4f0fcd269555958124
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 9805781d8679b8fca113b94f78b2f222
 function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body baf468c4a14ac5021a8c0afeffd6907a
-function millrace.stage_gauges() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off body aae8bcc2cd917d6001c760208ed119bc
+function millrace.stage_gauges() returns json language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_mergejoin=off, jit=off body fd69904950bb5c5ca04a85c7542765fa
 function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 4a71c73228ac22e37b8d61860a1fdda6
 function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body c77801bb1d63fbcd86141845ea4fe430
 function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d069962a2d39f37d79272dd70da89b3
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
 function millrace.stages_lacking(p_pipeline millrace.pipelines, p_value text, p_asked jsonb) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd9174dfe6fdc207d71cf260c1266fdc
-function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 396d7eb4c25b8cfd7d2faa5dbf1e3a82
+function millrace.stages_to(p_later_id integer) returns SETOF integer language sql stable set search_path=pg_catalog, pg_temp body 4b02a2e3161359c3cc31d39354c0092f
+function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d019e0e749229c0b568d963a964e89f1
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
 function millrace.standing_of(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 2a8a345dce50be5b8ac52b9a1fa63a4c
-function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body e2b980003fd45d57a47e439295d9a812
+function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body e5278c12c4915bb6e16c93ba793dcc91
 function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa26e7f23c60d62067483b41bc27e744
 function millrace.start(p_pipeline text, p_entity_ids text[], p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b87284d025142db2f20449ed74120fa9
 function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bd279c2a567f41b97739cb7f0ecac39a
+function millrace.start_bypassed(p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 593450f8b4e702dc47869772e0e9ea3c
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
 function millrace.start_due() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 569804cf4a800ba24310b7c03024e932
 function millrace.start_due_runs(p_pipeline millrace.pipelines) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 69e3c5d4af1a11b1c4f8dfede83b6baf
@@ -2950,23 +3160,26 @@ function millrace.start_over(p_run_ids bigint[], p_stage_id integer, p_by_name b
 function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51935e594afa729a1679704730416529
 function millrace.start_stage(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 88bd90f0c93b8cde1860f9700d66972c
 function millrace.state_of(p_run_id bigint, p_stage_id integer) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 837aab0ca4fb9013ee79c44bcf25e020
+function millrace.states_of_bypassed(p_stage millrace.stages, p_ids text[]) returns TABLE(id text, state text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 590e3f4673221f98875b062427ae210a
 function millrace.status_columns(p_status jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body d8781045ba0130c6abcd5fd8bced7c26
 function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 89e71e288100cf92871390abf9120b3d
 function millrace.status_faults(p_after bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 75e0f7f072e0246121b49d0371b692b8
 function millrace.status_figures(p_status jsonb, p_claim boolean, OUT assigned text, OUT differs text) returns record language sql immutable set search_path=pg_catalog, pg_temp body 1c4e4b5c74c09695f5f1019782e27c7f
 function millrace.status_path(p_was text, p_value text, p_phase text, p_stage_id integer, p_done_id integer, p_via text, OUT steps text[], OUT actors text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 6c2b4dcbc3b440f87f25a0710cf8d3a6
-function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body 980c036d00f954fc3760dfdc2393f109
+function millrace.status_states(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, value text, phase text, stage_id integer, done_id integer, via text, attempts integer, retry_at timestamp with time zone, error text) language plpgsql stable set search_path=pg_catalog, pg_temp body faeb1f741996865a70b7eb5660800dfc
 function millrace.status_type(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 910577ede16ab9edf26b611b941e5c05
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c44aa4be84100fa98a8997b4293a616
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
+function millrace.sum_limit_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a87f633c90caf2b14039d02988c9c2fd
 function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric language sql immutable strict set search_path=pg_catalog, pg_temp body ff14f24e9eb5b4b190bc1a938bf16a2a
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
 function millrace.summed_figures(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body e23fc4da5f57ed4433626b8a0bdb2254
 function millrace.supersede(p_run_id bigint, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aca81faab808e830653aefbdf01484d
 function millrace.supersede(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d054ad77da2e40cb4788b16a0af84c2f
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body c030d3fbbf6d461555523fbddc05e924
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 93d43e53458f3f3812c4fa606ddf76ed
 function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
+function millrace.sweep_bypasses(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e816a25df7ff9857879ff031b9802b
 function millrace.sweep_checks() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 6319ca58f8f2a04d93d37fd58f32d37f
 function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d60e841ae99ce8e8b74a3e5ad4c871
 function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f40ebfecfb94d36a6f792d3d2df0d7fe
@@ -2975,16 +3188,18 @@ function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgs
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
 function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
 function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
+function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 818aef2a22e6d866c21ccd8de5bd7be4
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
 function millrace.sweep_operators() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f7e4b7fffa2e041eedf493da0a7184
-function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 71c50ddbc07e8fd5567d47f80899fc3f
+function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 93c8a8ff0915db0832f960e8b5a7a9ac
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
 function millrace.sweep_rules() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f432c9ca4a898261317d0c73540431b7
+function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48432b135139daa0319f0abd837a606b
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 599c3daaef2c9488e0a9e0690e4d586b
 function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
-function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 905f34fbea0da80fd7e7d89dd2cef1c8
+function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 51405dc129e3e0458c911e85613a6875
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 24cd2a4e69b12d970afb9c6701d09184
 function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d04b182c72ec7b463800b73ba9c0e9d2
@@ -2992,13 +3207,19 @@ function millrace.take_ending_back(p_run millrace.runs) returns void language pl
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
 function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
+function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ee1f2d80c7447531964ba13662234dd
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
+function millrace.take_up(p_pipeline text, p_stage text, p_limit integer DEFAULT 1000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 88a981b591d34a4c4e731c3dc593fa80
+function millrace.take_up_portion(p_stage millrace.stages, p_ids text[], p_limit integer, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 786df93bfee56577e228d4d5966a68ea
+function millrace.take_up_rows(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b5a409451867889b9609fc8226b6c1ec
 function millrace.taken_messages(p_ids bigint[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0a783c32f300f57aa14f5ea9214950db
 function millrace.tally_done(p_stage_ids integer[], p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 095420fb6f42fe6ee234e7c48fafa471
 function millrace.test_channel(p_channel text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 91793dc971541ab928fdbf056565c286
 function millrace.thresholds_hold(p_run_id bigint, p_after jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e503e0061c1496ef639575e566581db5
 function millrace.throttle(p_pipeline text, p_stage text, p_limits jsonb, p_until timestamp with time zone, p_reason text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5b2feaec8ee71719bd8be800b6d1fd8a
-function millrace.throttle_stage(p_stage millrace.stages, p_limits jsonb, p_until timestamp with time zone, p_reason text, p_line bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77e63db6d55e69098af896210924d87b
+function millrace.throttle_limit(p_name text, p_limits jsonb, p_until timestamp with time zone, p_reason text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ee0bb345baa2105ffbd229dfb0d0acce
+function millrace.throttle_shared(p_name text, p_limits jsonb, p_until timestamp with time zone, p_reason text, p_line bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f8578722bc05e87519a4959a67a54b5e
+function millrace.throttle_stage(p_stage millrace.stages, p_limits jsonb, p_until timestamp with time zone, p_reason text, p_line bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 493c403aa9aa493e26b3883956bc502a
 function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1fce71bc283cc21d6ce9dcddbae5d7c3
 function millrace.time_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 170ff937c79eaa6cdf870d02585cc427
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean, error_stack text) language sql stable set search_path=pg_catalog, pg_temp body 3f68ddb57a3fbdbee70071d76c231213
@@ -3009,12 +3230,15 @@ function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
+function millrace.traces_of_entities(p_pipeline_id integer, p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 30ef432bbcc50b662938eb619c072876
 function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
 function millrace.undemanded_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3796b61b8ebcf3ec20bf0860efacf
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 414aedf62b4c1d5c13c995ba1725f1ac
 function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cd97b62b0c628d16d7ef187e9cdf5a7
 function millrace.unsilence(p_silence bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f599ec5271d1331f46012eaf8a960291
 function millrace.unthrottle(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11c04b224ca3d8f73b1b403e3af82ab1
+function millrace.unthrottle_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bac03232135407c38ae6b3cd5736590
+function millrace.unthrottle_shared(p_name text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fd2d3d2065aa791531567b2938cad86e
 function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
@@ -3033,17 +3257,20 @@ function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql v
 function millrace.wake_alerts_send() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a0113a6aeefcd847905c04d6de738035
 function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0aaa3832af09316d60b151eefe607037
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
-function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 995924c13ed6e523211b3ab216fcc404
+function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4f35ec88e45dd0019bda8043a4144a2e
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
 function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 035a83384a7249a1a258f3208509efd6
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.was_left_out(p_error jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 6912a0544cb378f47f9842bb85b196a5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
+function millrace.why_bypassed(p_reason text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 2578efa1b6fc8c41a6e9b836cb412190
 function millrace.why_given() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6a6131deadbb28ddb2a5b5bb7f2f0690
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b
 function millrace.why_undemanded() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body c57454e505555b45cf34a3c13c2d0168
 function millrace.why_unmet() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 8741f89b12681fe44efa749e1a168862
 function millrace.window_end(p_quota jsonb, p_kind text) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 808af7ad92408d257d3f7d0a4c6e52b0
+function millrace.window_over(p_limit millrace.shared_limits) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body fb8ca7c6d0ce9fa41dcc5c825ff165bd
+function millrace.window_start(p_limit millrace.shared_limits) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f5bc5c05481776c2233b373e813f1a4
 function millrace.with_defaults(p_root jsonb, p_schema jsonb, p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 661e49b8fd1d4c2de2e18909c7fc5fce
 function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[] language sql immutable set search_path=pg_catalog, pg_temp body f59fd56794f463d567b66ff4bcc86be6
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
@@ -3053,7 +3280,7 @@ function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks language p
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a534ae0c2dc3b56fc1967e123f9c74
 function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 331c6ac58c489c498dbc56bef20a733e
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
-function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa1271172a6e84cb3c8a936f952347c
+function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9ad8a33ef036cd6a92884a8744b06bc
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
 function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=1s body 50d1d11dcccd7140fadb9e8695a78a81
 function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
@@ -3066,12 +3293,14 @@ function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type tex
 function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b12a3963f28587c19da21c114b2599df
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 888215d0b1eef532599db63be7071d64
-function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 83514022f0c16ce62df828a27e924e91
+function millrace.write_status_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ae89785ad214f5ee62a64f92dad84325
 function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1074ff3325589abe16e378a95058e758
 function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
 function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69acb760583f57e9e78ddb56858e7f14
-function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 14c267522cbdbec24bf3812153705890
+function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 58f73582e485e6e4f98c75f682542112
 function millrace.write_status_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8776b926dbb0e4c887a8c84546eb7878
+function millrace.write_trace_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7483068e2ddbece60b6334f4bfea47c2
+function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86014ff5db402f42111ca86e8ad542b4
 function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bba3ecf2545c13f3dd538350ccd0bf6e
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 7dc409d1de940886bb01a8c77dc4acc4
 function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 62d775bf3376b504957c5bd3983dd2e2
@@ -3163,7 +3392,7 @@ function public.millrace_journal(p_query jsonb DEFAULT '{}'::jsonb) returns json
   grant execute to service_role
 function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1aebbe0e191fa4d2e25a394f98e9a121
   grant execute to service_role
-function public.millrace_metrics() returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp body 767c72d0ba97335b6c462b653860f6a9
+function public.millrace_metrics() returns json language plpgsql stable security definer set search_path=pg_catalog, pg_temp body 4c329a76c29230dc701fc193a78aeedb
   grant execute to service_role
 function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6667829db38756f625fe9fafb9024639
   grant execute to service_role
@@ -3171,10 +3400,10 @@ function public.millrace_note_faults(p_faults jsonb) returns jsonb language plpg
   grant execute to service_role
 function public.millrace_note_jobs(p_jobs jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 862a31033eddb9293e36e0d352e5c9c6
   grant execute to service_role
-function public.millrace_overview(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body d673084d3a2425056aa1ba23b490012f
+function public.millrace_overview(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body d2d03296a4e19bed1a6ea89a20447166
   grant execute to authenticated
   grant execute to service_role
-function public.millrace_pipeline(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body ab7f6298188c0beb7b8042b414768f93
+function public.millrace_pipeline(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 43defd37c637be4f35e176807e8ad9f3
   grant execute to authenticated
   grant execute to service_role
 function public.millrace_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e53b0cafb06f271ef7206c976988be25

@@ -35,7 +35,9 @@ declare
       'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
       'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
       'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
-      'millrace.alert_messages'
+      'millrace.alert_messages', 'millrace.back_pressures', 'millrace.attempts',
+      'millrace.limited_stages', 'millrace.limit_uses', 'millrace.limit_refusals',
+      'millrace.bypassed'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -971,6 +973,213 @@ insert into millrace.settings (name, value, comment) values
   ('rules_judged_at', '',
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
 
+-- Gates, which the database passes; and which stages are held back by which.
+
+alter table millrace.stages
+  drop constraint stages_kind_known,
+  add constraint stages_kind_known check (kind in (
+    'function', 'external', 'manual', 'pipeline', 'map', 'agent', 'gate'));
+comment on column millrace.stages.function_name is
+  'The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.';
+
+create table millrace.back_pressures (
+  stage_id int not null
+    constraint back_pressures_stage_fkey references millrace.stages on delete cascade,
+  later_id int not null
+    constraint back_pressures_later_fkey references millrace.stages on delete cascade,
+  backlog int not null constraint back_pressures_backlog_bounds check (backlog >= 1),
+  on_the_way int[] not null default '{}',
+  constraint back_pressures_pkey primary key (stage_id, later_id)
+);
+create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);
+comment on table millrace.back_pressures is
+  'Which stage is held back by which later one, as the definitions say. backlog: how many may be '
+  'unfinished at the later one and on the way to it.';
+comment on column millrace.back_pressures.on_the_way is
+  'The stages between the two, from which work comes to the later one without another check.';
+
+insert into millrace.back_pressures (stage_id, later_id, backlog)
+select s.id, l.id, greatest((s.limits #>> '{back_pressure,backlog}')::int, 1)
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+join millrace.pipelines q on q.name = case
+  when s.limits #>> '{back_pressure,stage}' like '%.%'
+    then split_part(s.limits #>> '{back_pressure,stage}', '.', 1)
+  else p.name
+end
+join millrace.stages l
+  on l.pipeline_id = q.id
+  and l.name = regexp_replace(s.limits #>> '{back_pressure,stage}', '^.*\.', '')
+where s.limits ? 'back_pressure';
+update millrace.back_pressures b
+set on_the_way = array(
+  select m.stage_id
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = s.id
+  join millrace.version_stages m
+    on m.version_id = f.version_id and m.stage_id = any (f.dependents)
+  where s.id = b.stage_id
+    and b.later_id = any (m.dependents)
+    and not exists (
+      select
+      from millrace.back_pressures h
+      where h.later_id = b.later_id
+        and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
+  order by m.stage_id);
+
+-- What waits at a stage, for back pressure to count.
+create index attempts_waiting on millrace.attempts (stage_id) where deadline_at is not null;
+
+-- Limits that stages of any pipeline share: what they are, which stages they hold for, what was
+-- spent under them, and what they learned.
+
+create table millrace.shared_limits (
+  id int generated always as identity constraint shared_limits_pkey primary key,
+  name text not null constraint shared_limits_name_key unique
+    constraint shared_limits_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  declared jsonb not null,
+  limits jsonb not null,
+  throttle jsonb,
+  until timestamptz,
+  reason text,
+  line bigint,
+  throttled_at timestamptz,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default millrace.now(),
+  share float8 not null default 1,
+  lowered_at timestamptz,
+  lowered_since timestamptz,
+  heed_from timestamptz,
+  refused_until timestamptz,
+  refused_by text,
+  constraint shared_limits_throttle_whole check (
+    num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
+) with (fillfactor = 50);
+comment on table millrace.shared_limits is
+  'One row a limit that stages share. The claims under it change it one at a time. Read it through '
+  'millrace.shared_limit_state.';
+comment on column millrace.shared_limits.limits is
+  'What holds today: what was declared, with the throttle over it.';
+comment on column millrace.shared_limits.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.shared_limits.share is
+  'The part of its rate that an adaptive limit had at lowered_at; it grows from there by itself.';
+comment on column millrace.shared_limits.lowered_since is
+  'Since when it has been below its rate without a break.';
+comment on column millrace.shared_limits.heed_from is
+  'Refusals before that are of calls that began before the rate was halved, and halve nothing.';
+comment on column millrace.shared_limits.refused_until is
+  'Nothing is taken before that: a service asked for patience.';
+
+create table millrace.limited_stages (
+  limit_id int not null
+    constraint limited_stages_limit_fkey references millrace.shared_limits,
+  stage_id int not null
+    constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
+  since timestamptz not null default millrace.now(),
+  short_at timestamptz,
+  taken_at timestamptz,
+  constraint limited_stages_pkey primary key (limit_id, stage_id)
+) with (fillfactor = 50);
+create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
+comment on table millrace.limited_stages is
+  'Which stages name which shared limit, written by define(). Where several of them want more than '
+  'there is, their claims note that, and leave one another a share.';
+comment on column millrace.limited_stages.short_at is
+  'When its last claim would have taken more than its shared limits allowed; null if it got all.';
+comment on column millrace.limited_stages.taken_at is
+  'When it last took something while another stage was short.';
+
+create table millrace.limit_uses (
+  id bigint generated always as identity constraint limit_uses_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  usd numeric not null,
+  tokens numeric not null,
+  summed boolean not null default false
+) with (autovacuum_vacuum_scale_factor = 0.02);
+create index limit_uses_by_time on millrace.limit_uses (limit_id, at);
+create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
+comment on table millrace.limit_uses is
+  'What attempts that ended say they used, under limits with spending: one row a batch, '
+  'insert-only, until the sweep adds up what is of one window.';
+
+create table millrace.limit_refusals (
+  id bigint generated always as identity constraint limit_refusals_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  retry_after interval not null,
+  refused_by text not null
+);
+create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
+comment on table millrace.limit_refusals is
+  'News for adaptive limits, insert-only: a service asked for patience. The next claim reads and '
+  'deletes it.';
+
+-- Bypass and unchanged: a stage is left out for a while, with memory, or takes its former result.
+
+alter table millrace.stages
+  add column bypassed boolean not null default false,
+  add column when_spent text not null default 'wait'
+    constraint stages_when_spent_known check (when_spent in ('wait', 'bypass')),
+  add column has_unchanged boolean not null default false;
+comment on column millrace.stages.bypassed is
+  'Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.';
+comment on column millrace.stages.when_spent is
+  'What becomes of it while its budget is spent: it waits for the next window, or is bypassed.';
+comment on column millrace.stages.has_unchanged is
+  'Whether in some version it takes its former result where its input is as before.';
+
+create table millrace.bypasses (
+  stage_id int
+    constraint bypasses_pkey primary key
+    constraint bypasses_stage_fkey references millrace.stages on delete cascade,
+  reason text not null,
+  until timestamptz,
+  spent boolean not null default false,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.bypasses is
+  'The stages that are bypassed now, by a person''s word or since their budget is spent.';
+comment on column millrace.bypasses.until is
+  'When the sweep ends it; null until a person does, or the budget pays again.';
+comment on column millrace.bypasses.line is
+  'The line of the journal that tells who began it.';
+
+create table millrace.bypassed (
+  stage_id int not null
+    constraint bypassed_stage_fkey references millrace.stages on delete cascade,
+  entity_id text not null,
+  run_id bigint not null,
+  at timestamptz not null,
+  reason text not null,
+  constraint bypassed_pkey primary key (stage_id, entity_id)
+);
+create index bypassed_in_order on millrace.bypassed (stage_id, at, run_id);
+comment on table millrace.bypassed is
+  'Rows whose run has left a bypassed stage out, until take_up() starts them at it or finds that '
+  'somebody else has done so.';
+comment on column millrace.bypassed.run_id is
+  'The run that left it out last; it may have been pruned since.';
+
+alter table millrace.version_stages add column unchanged_path jsonpath;
+comment on column millrace.version_stages.unchanged_path is
+  'What of its row and its needs'' results decides whether its input is as before; null where it '
+  'always works.';
+
+alter table millrace.attempts add column input_hash uuid;
+comment on column millrace.attempts.input_hash is
+  'The digest of the input that its worker was given, where its stage declares unchanged.';
+
+-- Traces: one trace id for all runs of a row
+
+alter table millrace.pipelines add column trace_column text;
+comment on column millrace.pipelines.trace_column is
+  'A uuid column of the entity, whose value is the trace id of all its runs; null where each run '
+  'has one of its own.';
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
@@ -985,7 +1194,9 @@ select pg_temp.drop_functions(array[
       'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
       'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
-      'millrace.fan_out_faults()', 'millrace.switch(text, text, bool)'
+      'millrace.fan_out_faults()',
+      'millrace.room_at(millrace.stages, millrace.limiters, int4)',
+      'millrace.is_pressed_back(millrace.stages)', 'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -1687,6 +1898,7 @@ $write$;
 --   leads__sizes(ids)                        how large the rows are
 --   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__metadata(ids)                     what runs copy, where declared
+--   leads__traces(ids)                       the trace ids of their runs, where declared
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
 --   leads__intake()                          the trigger on insert and update
@@ -1830,6 +2042,7 @@ begin
   from millrace.pipelines p
   where p.projection <> 'none';
   perform millrace.write_project_entities(v_ids, v_names);
+  perform millrace.write_trace_dispatch();
 end
 $write$;
 
@@ -1914,6 +2127,7 @@ begin
   perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
   perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_metadata(v_pipeline, v_key_type);
+  perform millrace.write_traces(v_pipeline, v_key_type);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);
@@ -2382,15 +2596,15 @@ begin
 end
 $$;
 
--- Raises MR001 when a stage whose attempts wait for people or children is to become one that a
--- worker runs while they wait, or the other way round.
+-- Raises MR001 when a stage whose attempts wait for people or children, or at a gate, is to become
+-- one that a worker runs while they wait, or the other way round.
 create or replace function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_waiting text[] := array['manual', 'pipeline', 'map'];
+  v_waiting text[] := array['manual', 'pipeline', 'map', 'gate'];
   v_changed record;
 begin
   select t.name, t.kind, s ->> 'kind' as to_kind, count(*) as attempts
@@ -2619,6 +2833,9 @@ begin
       p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
   end if;
   perform millrace.check_limits(p_stage, p_definition);
+  if p_stage #> '{limits,shared}' is not null then
+    perform millrace.check_shared_names(p_stage);
+  end if;
 end
 $$;
 
@@ -2723,6 +2940,7 @@ begin
   perform millrace.check_entity(v_definition);
   perform millrace.check_due(v_definition);
   perform millrace.check_label(v_definition);
+  perform millrace.check_trace(v_definition);
   perform millrace.check_retention(v_definition);
   perform millrace.check_replaces(v_definition);
   perform millrace.check_quota(v_definition);
@@ -3063,6 +3281,10 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.shared_limit_faults f
+  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
@@ -3076,6 +3298,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.bypass_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
   union all
@@ -3152,8 +3376,11 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.ending_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.bypass_faults f
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
   union all
@@ -3659,7 +3886,7 @@ declare
   v_shown boolean;
 begin
   select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
-    s.result_limit_bytes, s.counted,
+    s.result_limit_bytes, s.counted, s.limits ? 'shared' as is_limited,
     s.counted_by_parent or s.has_conditional_followers as followed,
     array(select i.run_id from unnest(p_items) i) as run_ids
   into v_on
@@ -3690,6 +3917,9 @@ begin
     v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
   if v_on.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_on.is_limited then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
   if v_on.followed then
     return v_stages || millrace.advance_others(p_stage_id, v_on.run_ids);
@@ -3883,7 +4113,7 @@ as $$
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
     child, fan_in, decision, agent, limits, has_groups, sla)
   select p_pipeline_id, s ->> 'name', s ->> 'kind',
-    case when s ->> 'kind' not in ('manual', 'pipeline') then coalesce(
+    case when s ->> 'kind' not in ('manual', 'pipeline', 'gate') then coalesce(
       s ->> 'function',
       replace(concat_ws('-', p_definition ->> 'pipeline', s ->> 'name'), '_', '-')) end,
     coalesce((s ->> 'batch_size')::int, 10),
@@ -3895,7 +4125,8 @@ as $$
     make_interval(secs => (s #>> '{completion,poll_seconds}')::float8),
     millrace.deadline_of(s),
     coalesce(s #>> '{completion,deadline_from}', 'start'),
-    s ->> 'apply', (s ->> 'result_limit_bytes')::int, coalesce(s ->> 'on_failure', 'fail_run'),
+    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576),
+    coalesce(s ->> 'on_failure', 'fail_run'),
     s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
     make_interval(secs => (s ->> 'sla_seconds')::float8)
@@ -3918,7 +4149,7 @@ $$;
 
 -- Switches stages as the definition says; what somebody switched off by hand stays off where it
 -- says nothing. In older versions too no worker is to be queued for a stage that waits for a person
--- or a child run now.
+-- or a child run now, or is a gate.
 create or replace function millrace.switch_stages(p_pipeline_id int, p_definition jsonb)
 returns void
 language sql
@@ -3934,7 +4165,7 @@ as $$
   set unconditional = false
   from millrace.stages t
   where t.pipeline_id = p_pipeline_id
-    and t.kind in ('manual', 'pipeline')
+    and t.kind in ('manual', 'pipeline', 'gate')
     and vs.stage_id = t.id
     and vs.unconditional;
 $$;
@@ -3960,8 +4191,8 @@ as $$
         'on_demand', case when s -> 'on_demand' = 'true' then true end,
         'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
-        'kind', case when s ->> 'kind' in ('manual', 'pipeline',
-          'map') then s -> 'kind' end)) as more
+        'kind', case when s ->> 'kind' in ('manual', 'pipeline', 'map', 'gate')
+          then s -> 'kind' end)) as more
     from jsonb_array_elements(p_definition -> 'stages') s) g
 $$;
 
@@ -4015,7 +4246,7 @@ begin
       where r.before = t.name order by n.id),
     not exists (select from jsonb_array_elements(p_stages) f where f -> 'needs' ? t.name),
     not s ? 'when' and not s ? 'after' and s ->> 'kind' not in ('manual',
-      'pipeline') and not exists (
+      'pipeline', 'gate') and not exists (
       select from reach r join jsonb_array_elements(p_stages) b on b ->> 'name' = r.before
       where r.after = t.name and b ->> 'otherwise' = 'skip_dependents'),
     (s ->> 'when')::jsonpath, case when s ? 'when' then coalesce(s ->> 'otherwise', 'skip') end,
@@ -4172,8 +4403,11 @@ begin
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.keep_throttles(v_pipeline_id);
+  perform millrace.save_shared_names(v_pipeline_id);
+  perform millrace.save_when_spent(v_pipeline_id, v_definition);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
+  perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
@@ -4181,6 +4415,7 @@ begin
   perform millrace.save_alerts(v_definition);
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
   perform millrace.save_label(v_pipeline_id, v_definition);
+  perform millrace.save_trace(v_pipeline_id, v_definition);
   perform millrace.save_retention(v_pipeline_id, v_definition);
   perform millrace.attach(v_name);
   perform millrace.show_changed(v_pipeline_id, v_changed);
@@ -4303,6 +4538,7 @@ as $$
      "wanted":"an object of column, values and failed"
     },
     "label":{"type":"string","minLength":1,"wanted":"the name of a text column"},
+    "trace":{"type":"string","minLength":1,"wanted":"the name of a uuid column"},
     "due":{"type":"string","minLength":1,"wanted":"the name of a timestamptz column"},
     "metadata":{"type":"string","minLength":1,"wanted":"the name of a jsonb column"},
     "startable_by":{
@@ -4453,8 +4689,8 @@ as $$
    "minItems":1,
    "items":{
     "noun":"stage",
-    "wanted":"function, external, agent, map, manual or pipeline",
-    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.",
+    "wanted":"function, external, agent, map, manual, pipeline or gate",
+    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model; a gate is passed by the database.",
     "oneOf":[
      {
       "type":"object",
@@ -4493,7 +4729,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4533,7 +4769,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4611,7 +4847,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4667,7 +4903,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4696,12 +4932,52 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
       },
       "required":["name","kind","child"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["gate"]},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
+       "after":{"$ref":"#/$defs/after"},
+       "limits":{
+        "type":"object",
+        "properties":{
+         "rate":{"$ref":"#/$defs/rate"},
+         "back_pressure":{"$ref":"#/$defs/back_pressure"}
+        },
+        "additionalProperties":false,
+        "wanted":"an object of rate or back_pressure or both",
+        "remedy":"Set rate or back_pressure, or leave limits out: then the gate passes whatever comes.",
+        "minProperties":1,
+        "maxProperties":2
+       },
+       "shows":{
+        "type":"object",
+        "properties":{
+         "queued":{"$ref":"#/$defs/enter"},
+         "completed":{"$ref":"#/$defs/enter"},
+         "failed":{"$ref":"#/$defs/ends","default":{}}
+        },
+        "required":["queued","completed"],
+        "additionalProperties":false,
+        "wanted":"an object of queued and completed"
+       },
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"}
+      },
+      "required":["name","kind"]
      }
     ]
    },
@@ -4853,27 +5129,7 @@ as $$
    "type":"object",
    "properties":{
     "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
-    "rate":{
-     "type":"object",
-     "properties":{
-      "count":{
-       "type":"integer",
-       "minimum":1,
-       "maximum":1000000,
-       "remedy":"It is how many may begin in each interval."
-      },
-      "per_seconds":{
-       "type":"number",
-       "minimum":0.001,
-       "maximum":86400,
-       "remedy":"It is the length of the interval."
-      },
-      "burst":{"type":"integer","minimum":1,"maximum":1000000}
-     },
-     "required":["count","per_seconds"],
-     "additionalProperties":false,
-     "wanted":"an object of count, per_seconds and burst"
-    },
+    "rate":{"$ref":"#/$defs/rate"},
     "concurrency":{
      "type":"object",
      "properties":{
@@ -4901,32 +5157,68 @@ as $$
      "wanted":"an object of column, part and limit"
     },
     "priority":{"type":"boolean","wanted":"true or false"},
-    "back_pressure":{
-     "type":"object",
-     "properties":{
-      "stage":{
-       "type":"string",
-       "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
-       "wanted":"the name of a later stage, or pipeline.stage",
-       "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
-      },
-      "backlog":{
-       "type":"integer",
-       "minimum":0,
-       "maximum":100000,
-       "remedy":"It is how many may be queued at the later stage."
-      }
-     },
-     "required":["stage","backlog"],
-     "additionalProperties":false,
-     "wanted":"an object of stage and backlog"
+    "back_pressure":{"$ref":"#/$defs/back_pressure"},
+    "shared":{
+     "minItems":1,
+     "type":"array",
+     "items":{"$ref":"#/$defs/pipeline"},
+     "wanted":"a list of names of shared limits",
+     "remedy":"Write [\"scrapes\"]."
     }
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
-   "remedy":"Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.",
+   "remedy":"Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.",
    "minProperties":1,
-   "maxProperties":5
+   "maxProperties":6
+  },
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "back_pressure":{
+   "type":["object","array"],
+   "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+   "required":["stage","backlog"],
+   "additionalProperties":false,
+   "minItems":1,
+   "maxItems":20,
+   "items":{
+    "type":"object",
+    "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+    "required":["stage","backlog"],
+    "additionalProperties":false
+   },
+   "wanted":"an object of stage and backlog, or a list of them"
+  },
+  "stage":{
+   "type":"string",
+   "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
+   "wanted":"the name of a later stage, or pipeline.stage",
+   "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
+  },
+  "backlog":{
+   "type":"integer",
+   "minimum":1,
+   "maximum":100000,
+   "remedy":"It is how many may be unfinished at the later stage; to let nothing through, pause the stage."
   },
   "shows":{
    "type":"object",
@@ -4953,7 +5245,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_19":{
+  "ends_23":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
@@ -4974,6 +5266,59 @@ as $$
    }
   }
  }
+}$schema$::jsonb
+$$;
+
+create or replace function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema${
+ "type":"object",
+ "properties":{
+  "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "spending":{
+   "type":"object",
+   "properties":{
+    "usd":{"type":"number","minimum":0.01,"maximum":1000000},
+    "tokens":{"type":"integer","minimum":1,"maximum":1000000000000},
+    "per_seconds":{"type":"integer","minimum":1,"maximum":2678400}
+   },
+   "required":["per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of usd or tokens or both, and per_seconds",
+   "remedy":"Write {\"usd\": 5, \"per_seconds\": 86400}; or leave it out.",
+   "minProperties":2,
+   "maxProperties":3
+  },
+  "adaptive":{"type":"boolean","wanted":"true or false"}
+ },
+ "additionalProperties":false,
+ "wanted":"an object with at least one limit",
+ "remedy":"Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.",
+ "minProperties":1,
+ "maxProperties":4
 }$schema$::jsonb
 $$;
 
@@ -5069,8 +5414,11 @@ set search_path = pg_catalog, pg_temp
 as $$
   select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name),
+      'stage %s of %s waits since %s: look at the %s', s.name, p.name,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case s.kind
+        when 'gate' then 'sweep, which passes gates, and at who holds its rows'
+        else 'logs of function ' || s.function_name
+      end),
       ', ' order by p.name, s.id), 'nothing waits')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
@@ -5081,6 +5429,7 @@ as $$
       and a.queue_at <= millrace.now() - interval '1 minute'
       and a.state = 'queued') w
   where s.enabled
+    and not s.bypassed
     and p.enabled
     and w.since is not null
     and millrace.live_workers(s.id) = 0
@@ -5219,6 +5568,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.shared_limit_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
@@ -5679,9 +6029,12 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- What waits for a person or for a child run is not asked again by itself.
+  -- What waits for a person, for a child run or at a gate is not asked again by itself.
   v_retry jsonb := (
-    select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end
+    select case
+      when s.kind in ('manual', 'pipeline', 'gate') then '{"max_attempts": 1}'
+      else s.retry
+    end
     from millrace.stages s
     where s.id = p_stage_id);
   v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
@@ -5779,6 +6132,9 @@ begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_stage.limits ? 'shared' then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
@@ -6495,6 +6851,7 @@ declare
   v_pipeline millrace.pipelines;
   v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
   v_given text[];
+  v_traces uuid[];
   v_runs bigint[];
   v_stage millrace.version_stages;
 begin
@@ -6504,11 +6861,16 @@ begin
     v_given := millrace.given_at_first(
       p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
   end if;
+  if v_pipeline.trace_column is not null then
+    v_traces := millrace.traces_of_entities(p_pipeline_id, p_entity_ids);
+  end if;
   with added as (
     insert into millrace.runs
-      (pipeline_id, version_id, entity_id, metadata_id, given, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id, e.metadata_id, e.given::int[], v_now
-    from unnest(p_entity_ids, v_copied.ids, v_given) e(id, metadata_id, given)
+      (pipeline_id, version_id, entity_id, trace_id, metadata_id, given, created_at)
+    select p_pipeline_id, v_pipeline.current_version_id, e.id,
+      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], v_now
+    from unnest(p_entity_ids, v_traces, v_copied.ids, v_given)
+      e(id, trace_id, metadata_id, given)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
@@ -7208,6 +7570,7 @@ declare
 begin
   begin
     perform millrace.remember_begun(p_run_ids);
+    perform millrace.forget_worked(p_run_ids);
     perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);
   exception when query_canceled or assert_failure or others then
@@ -7849,6 +8212,9 @@ begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   perform millrace.name_parents(p_stage_id, p_run_ids);
   perform millrace.show_queued(p_stage_id, p_run_ids);
+  if p_kind = 'gate' then
+    return millrace.pass_if_open(p_stage_id, p_run_ids);
+  end if;
   return array[p_stage_id];
 end
 $$;
@@ -8291,7 +8657,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not (
-      select s.enabled and p.enabled
+      select s.enabled and p.enabled and not s.bypassed
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
       where s.id = p_worker.stage_id) then
@@ -8821,11 +9187,14 @@ begin
   deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
   perform millrace.sweep_limits(p_pipeline_id);
   perform millrace.show_due(p_pipeline_id, 5000);
+  perform millrace.sweep_bypasses(p_pipeline_id);
   woken := millrace.wake(array(
     select s.id
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
       and s.enabled
+      and s.kind <> 'gate'
+      and not s.bypassed
       and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
@@ -8952,6 +9321,7 @@ begin
   perform millrace.forget_leftovers();
   v_done := v_done || millrace.start_due();
   v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
+  perform millrace.sweep_shared_limits();
   perform millrace.schedule_polls();
   if exists (
       select
@@ -8959,6 +9329,8 @@ begin
       where a.poll_at <= millrace.now() - interval '1 minute') then
     perform millrace.wake_job_poll();
   end if;
+  -- Near its end, since what it passes is held until the sweep commits.
+  v_done := v_done || millrace.sweep_gates();
   -- In a form that reads the same in every session, whatever its DateStyle.
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)
@@ -9201,7 +9573,9 @@ begin
     join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids)
       and s.enabled
+      and not s.bypassed
       and p.enabled
+      and s.kind <> 'gate'
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
         and not exists (
@@ -9221,7 +9595,7 @@ begin
 end
 $$;
 
--- Lists stages as the functions read a wake-up: pipeline, stage, function.
+-- Lists stages as the functions read a wake-up: pipeline, stage, function. A gate has none.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -9232,7 +9606,8 @@ begin
       'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids));
+    where s.id = any (p_stage_ids)
+      and s.kind <> 'gate');
 end
 $$;
 
@@ -9327,9 +9702,9 @@ end
 $$;
 
 -- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
--- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
--- of the queue's index.
-create or replace function millrace.live_counts()
+-- What is ready, in backoff and dead it counts to p_most a stage. Started attempts stand at the
+-- head of the queue's index.
+create or replace function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
   oldest_due_at timestamptz, oldest_open_at timestamptz
@@ -9352,20 +9727,20 @@ begin
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now
-        limit 1000 + coalesce(h.started, 0)) k) r
+        limit p_most + coalesce(h.started, 0)) k) r
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at > v_now
-        limit 1000) k) b
+        limit p_most) k) b
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.runs f
         where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
         order by f.error_code
-        limit 1000) k) d
+        limit p_most) k) d
     left join lateral (
       select a.queue_at
       from millrace.attempts a
@@ -9452,7 +9827,9 @@ as $$
 declare
   v_call millrace.call;
 begin
-  select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
+  select p_worker as worker, s as stage,
+    s.enabled and p.enabled and s.kind <> 'gate' and not s.bypassed as open,
+    p.is_child,
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o
@@ -9630,7 +10007,8 @@ begin
   return millrace.claim_answer(p_call,
     case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
       else 'working' end,
-    case when not p_call.open then 'the stage or its pipeline is switched off' end,
+    case when v_stage.bypassed then 'the stage is bypassed'
+      when not p_call.open then 'the stage or its pipeline is switched off' end,
     v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
 end
 $$;
@@ -9689,6 +10067,128 @@ begin
         'repeat a number only to repeat a call.';
   end if;
   return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready);
+end
+$$;
+
+-- Shared limits: those that learn
+--
+-- A failure by which a service asks for patience (rate_limited, or any that names a time to wait)
+-- halves the rate of the stage's adaptive limits: for all stages and workers at once, since the
+-- next claim under the limit learns of it, whoever makes it. Nothing is taken until the time that
+-- the service named is over. From then on the rate creeps back, by a tenth of what was declared a
+-- minute. What it learned are columns of its row; its rate of today follows from them and the
+-- clock, so that nobody has to raise it.
+
+-- Says which part of its rate a shared limit has now.
+create or replace function millrace.share_of(p_limit millrace.shared_limits) returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_limit.lowered_at is null then
+    return 1;
+  end if;
+  return least(1, p_limit.share + 0.1 * greatest(0, floor(extract(epoch from
+    millrace.now() - greatest(p_limit.lowered_at, p_limit.refused_until)) / 60)));
+end
+$$;
+
+-- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
+-- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest.
+create or replace function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.limit_refusals (limit_id, at, retry_after, refused_by)
+  select l.id, millrace.now(), make_interval(secs => r.seconds),
+    format('%s.%s: %s', p.name, s.name, r.code)
+  from (
+    select i.error ->> 'code' as code,
+      least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400) as seconds
+    from unnest(p_items) i
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by 2 desc nulls last
+    limit 1) o
+  cross join lateral (select o.code, coalesce(o.seconds, 0) as seconds) r
+  join millrace.stages s on s.id = p_stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.limited_stages m on m.stage_id = s.id
+  join millrace.shared_limits l on l.id = m.limit_id
+  where l.limits -> 'adaptive' = 'true'
+  order by l.id;
+end
+$$;
+
+-- Halves the rate of a limit by a refusal, unless that is of a call that began before the last
+-- halving; and takes nothing more until the service's time is over. What the bucket held is gone
+-- but for one token, which finds out how the service is by then.
+create or replace function millrace.lowered(
+  p_limit millrace.shared_limits,
+  p_refusal millrace.limit_refusals)
+returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_share float8 := millrace.share_of(p_limit);
+begin
+  p_limit.tokens := millrace.bucket_of(p_limit);
+  if p_limit.heed_from is null or p_refusal.at >= p_limit.heed_from then
+    p_limit.tokens := least(p_limit.tokens, 1);
+    p_limit.share := greatest(v_share / 2, 0.01);
+    p_limit.lowered_since := case
+      when v_share < 1 then p_limit.lowered_since
+      else p_refusal.at
+    end;
+    p_limit.lowered_at := p_refusal.at;
+    p_limit.heed_from := p_refusal.at + greatest(p_refusal.retry_after, interval '10 seconds');
+    p_limit.refused_by := p_refusal.refused_by;
+  end if;
+  p_limit.refused_until := greatest(
+    p_limit.refused_until, p_refusal.at + p_refusal.retry_after);
+  p_limit.refilled_at := greatest(millrace.now(), p_limit.refused_until);
+  return p_limit;
+end
+$$;
+
+-- Reads the refusals that came for a limit since it last learned, and forgets what it learned
+-- once it has its whole rate back. The caller has locked the limit.
+create or replace function millrace.learn(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+  v_refusal millrace.limit_refusals;
+begin
+  select l.* into v_limit from millrace.shared_limits l where l.id = p_limit_id;
+  for v_refusal in
+    with read as (
+      delete from millrace.limit_refusals r
+      where r.limit_id = p_limit_id
+      returning r.*
+    )
+    select * from read order by at, id
+  loop
+    if v_limit.limits -> 'adaptive' = 'true' then
+      v_limit := millrace.lowered(v_limit, v_refusal);
+    end if;
+  end loop;
+  if v_limit.lowered_at is not null and millrace.share_of(v_limit) >= 1 then
+    v_limit.share := 1;
+    v_limit.lowered_at := null;
+    v_limit.lowered_since := null;
+    v_limit.heed_from := null;
+    v_limit.refused_until := null;
+    v_limit.refused_by := null;
+  end if;
+  update millrace.shared_limits l
+  set (tokens, refilled_at, share, lowered_at, lowered_since, heed_from, refused_until, refused_by)
+    = (v_limit.tokens, v_limit.refilled_at, v_limit.share, v_limit.lowered_at,
+      v_limit.lowered_since, v_limit.heed_from, v_limit.refused_until, v_limit.refused_by)
+  where l.id = p_limit_id;
 end
 $$;
 
@@ -12737,10 +13237,220 @@ begin
 end
 $$;
 
+-- Back pressure: a stage takes no more than a later stage has room for
+--
+-- What is unfinished at the later stage and on the way to it (queued, in backoff, started,
+-- waiting), and what is in flight at all stages that it holds back, never exceeds the threshold by
+-- what is claimed or passed. So those that one stage holds back claim and pass one at a time: each
+-- takes the advisory lock of the later stage and keeps it until its commit. Nobody waits for that
+-- lock: whoever finds it taken comes again shortly.
+--
+-- What a person starts at the later stage by name is let in, and so is what comes to it from a
+-- stage that is not held back.
+
+-- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
+-- each.
+create or replace function millrace.pressures_in(p_limits jsonb)
+returns table (place text[], stage text, backlog int)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case jsonb_typeof(p_limits -> 'back_pressure')
+      when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
+      else array['limits', 'back_pressure', 'stage']
+    end,
+    b.value ->> 'stage', (b.value ->> 'backlog')::int
+  from jsonb_path_query(p_limits, '$.back_pressure[*]') with ordinality b(value, n)
+$$;
+
+-- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
+-- could wait for this pipeline itself.
+create or replace function millrace.check_foreign_pressure(
+  p_stage jsonb, p_place text[], p_pipeline text
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_target text := p_stage #>> p_place;
+  v_other text := split_part(v_target, '.', 1);
+begin
+  if not exists (
+      select
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name || '.' || s.name = v_target) then
+    perform millrace.refuse_value(p_stage, p_place, 'a stage that is defined already',
+      'Define the other pipeline before this one.');
+  end if;
+  -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
+  if millrace.contains_pipeline(
+      (select p.id from millrace.pipelines p where p.name = v_other), p_pipeline)
+    or exists (
+      select
+      from millrace.pipelines p
+      join millrace.stages s on s.pipeline_id = p.id
+      cross join lateral millrace.pressures_in(s.limits) b
+      where p.name = v_other and b.stage like '%.%' and split_part(b.stage, '.', 1) <> p.name) then
+    perform millrace.refuse_value(p_stage, p_place,
+      'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
+      'another',
+      'They could hold back one another for ever.');
+  end if;
+end
+$$;
+
+-- Raises MR001 unless a stage is held back by stages that come after it, or of pipelines that
+-- cannot wait for this one, each named once.
+create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text := p_definition ->> 'pipeline';
+  v_later text[] := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
+  v_pressure record;
+  v_name text;
+  v_seen text[] := '{}';
+begin
+  for v_pressure in select b.* from millrace.pressures_in(p_stage -> 'limits') b loop
+    v_name := case when v_pressure.stage like '%.%' then '' else v_pipeline || '.' end
+      || v_pressure.stage;
+    if v_name = any (v_seen) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that is named once',
+        'Leave the one with the larger backlog out.');
+    end if;
+    v_seen := v_seen || v_name;
+    if split_part(v_name, '.', 1) <> v_pipeline then
+      perform millrace.check_foreign_pressure(p_stage, v_pressure.place, v_pipeline);
+    elsif split_part(v_name, '.', 2) <> all (v_later) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that comes after this one',
+        case
+          when cardinality(v_later) = 0
+            then 'No stage comes after this one: leave back_pressure out.'
+          else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
+        end);
+    end if;
+  end loop;
+end
+$$;
+
+-- define() writes which stages of a pipeline are held back by which. What is queued at one of them
+-- is checked there, so the stages before it are not on the way.
+create or replace function millrace.save_back_pressures(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  delete from millrace.back_pressures b
+  using millrace.stages s
+  where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
+  insert into millrace.back_pressures (stage_id, later_id, backlog)
+  select s.id, l.id, b.backlog
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral millrace.pressures_in(s.limits) b
+  join millrace.pipelines q
+    on q.name = case when b.stage like '%.%' then split_part(b.stage, '.', 1) else p.name end
+  join millrace.stages l
+    on l.pipeline_id = q.id and l.name = regexp_replace(b.stage, '^.*\.', '')
+  where s.pipeline_id = p_pipeline_id;
+  update millrace.back_pressures b
+  set on_the_way = array(
+    select m.stage_id
+    from millrace.version_stages m
+    where m.version_id = f.version_id
+      and m.stage_id = any (f.dependents)
+      and b.later_id = any (m.dependents)
+      and not exists (
+        select
+        from millrace.back_pressures h
+        where h.later_id = b.later_id
+          and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
+    order by m.stage_id)
+  from millrace.pipelines p
+  join millrace.version_stages f on f.version_id = p.current_version_id
+  where p.id = p_pipeline_id and b.stage_id = f.stage_id;
+end
+$$;
+
+-- Makes the caller the only one who takes what the later stages of a stage hold back, until it
+-- commits; false where somebody else is. Everybody tries them in the order of their ids.
+create or replace function millrace.pass_back_pressure(p_stage_id int) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_later_id int;
+begin
+  for v_later_id in
+    select b.later_id
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id
+    order by b.later_id
+  loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), v_later_id) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+
+-- Says how many more a stage may take before one of those that hold it back is full; null where
+-- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
+-- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
+-- both.
+create or replace function millrace.room_before_later(p_stage_id int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select greatest(min(b.backlog - (
+      select count(*)
+      from (
+        (select a.id
+         from millrace.stages_to(b.later_id) w
+         join millrace.attempts a
+           on a.stage_id = w and a.queue_at is not null and a.state in ('queued', 'started')
+         limit b.backlog)
+        union all
+        (select a.id
+         from millrace.stages_to(b.later_id) w
+         join millrace.attempts a on a.stage_id = w and a.deadline_at is not null
+         limit b.backlog)
+        union all
+        (select a.id
+         from millrace.back_pressures o
+         join millrace.in_flight f on f.stage_id = o.stage_id
+         join millrace.attempts a
+           on a.id = f.attempt_id and a.token = f.token and a.state in ('started', 'waiting')
+         where o.later_id = b.later_id
+         limit b.backlog)) u)), 0)
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id);
+end
+$$;
+
+-- Lists a stage that holds others back, with those on the way to it.
+create or replace function millrace.stages_to(p_later_id int) returns setof int
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_later_id
+  union
+  select w
+  from millrace.back_pressures o
+  cross join lateral unnest(o.on_the_way) w
+  where o.later_id = p_later_id
+$$;
+
 -- Beginning stages: queueing, waiting and skipping
 --
 -- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
--- its kind may make it wait for a person or for children instead of a worker.
+-- its kind may make it wait for a person, for children or at a gate instead of for a worker.
 --
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
@@ -12777,6 +13487,8 @@ begin
       return v_wake;
     when 'pipeline' then
       return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
+    when 'gate' then
+      return v_wake || millrace.queue_at_gate(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
       if not p_shown then
@@ -12926,20 +13638,25 @@ begin
       from millrace.runs r
       where r.id = any (p_run_ids)
     ), follower as materialized (
-      select f.version_id, f.stage_id, f.position
+      select f.version_id, f.stage_id, f.position,
+        s.kind = 'gate' and s.limits is not null as is_limited_gate
       from millrace.version_stages f
+      join millrace.stages s on s.id = f.stage_id
       where f.version_id in (select distinct r.version_id from run r)
         and not f.unconditional
         and (p_stage_id = any (f.needs) or f.after @> v_after_it)
     )
-    select f.stage_id, array_agg(r.id) as run_ids
+    select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
     from follower f
     join run r on r.version_id = f.version_id
-    group by f.stage_id, f.position
+    group by f.stage_id, f.is_limited_gate, f.position
     order by f.position
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
       millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+    if v_follower.is_limited_gate then
+      v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids);
+    end if;
   end loop;
   return v_wake;
 end
@@ -13079,6 +13796,242 @@ begin
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
   perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
+
+-- Shared limits: what may be spent in a window of time
+--
+-- A budget is asked before work is dispatched. What attempts in flight will cost is not known yet,
+-- so each counts as what an attempt of its stage has cost on the average; and a claim takes no
+-- more than what is left then pays for, by its own stage's average. A stage whose attempts have
+-- not yet named what they used has one in flight at a time, until its average is known. So
+-- what is overspent is at most by how much attempts in flight differ from the average.
+--
+-- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
+
+-- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
+-- named it.
+create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select nullif(case p_kind when 'usd' then t.cost_usd
+        else t.input_tokens + t.output_tokens end, 0)
+      / nullif(t.completed + t.failed + t.retried, 0)
+    from millrace.totals t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
+    where s.id = p_stage_id);
+end
+$$;
+
+-- Says when the present window of a shared limit's spending began.
+create or replace function millrace.window_start(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_seconds numeric := (p_limit.limits #>> '{spending,per_seconds}')::numeric;
+begin
+  return to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
+end
+$$;
+
+-- Says when the present window of a shared limit's spending is over.
+create or replace function millrace.window_over(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.window_start(p_limit)
+    + make_interval(secs => (p_limit.limits #>> '{spending,per_seconds}')::float8);
+end
+$$;
+
+-- Says what has been spent under a shared limit in the present window, and what is in flight will
+-- cost. One statement, hence one snapshot: who ends an attempt inserts the one and deletes the
+-- other.
+create or replace function millrace.spent_under(
+  p_limit millrace.shared_limits,
+  p_kind text,
+  out spent numeric,
+  out bound numeric)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_since timestamptz := millrace.window_start(p_limit);
+begin
+  select (
+      select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
+      from millrace.limit_uses u
+      where u.limit_id = p_limit.id and u.at >= v_since),
+    (
+      select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
+      from (
+        select m.stage_id, count(*) as n
+        from millrace.limited_stages m
+        join millrace.in_flight i on i.stage_id = m.stage_id
+        where m.limit_id = p_limit.id
+        group by m.stage_id) f)
+  into spent, bound;
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
+create or replace function millrace.room_in_budget(
+  p_limit millrace.shared_limits,
+  p_stage millrace.stages,
+  p_wanted int)
+returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind text;
+  v_average numeric;
+  v_now record;
+  v_left numeric;
+  v_room int := p_wanted;
+  -- Asked first: what ends meanwhile has been spent by the time that is asked.
+  v_busy boolean := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
+begin
+  foreach v_kind in array array['usd', 'tokens'] loop
+    continue when not p_limit.limits -> 'spending' ? v_kind;
+    v_now := millrace.spent_under(p_limit, v_kind);
+    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric - v_now.spent - v_now.bound;
+    v_average := millrace.average_use(p_stage.id, v_kind);
+    v_room := least(v_room, case
+      when v_left <= 0 then 0
+      when v_average is not null then least(floor(v_left / v_average + 1e-9), v_room)
+      when v_busy then 0
+      else 1
+    end);
+  end loop;
+  return v_room;
+end
+$$;
+
+-- Says whether what is left of a shared limit's budget pays for no attempt of a stage, by what has
+-- been spent: what is in flight may yet turn out cheaper.
+create or replace function millrace.is_spent_under(
+  p_limit millrace.shared_limits,
+  p_stage_id int)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind text;
+  v_left numeric;
+begin
+  foreach v_kind in array array['usd', 'tokens'] loop
+    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
+      - (millrace.spent_under(p_limit, v_kind)).spent;
+    if v_left <= 0
+      or v_left / millrace.average_use(p_stage_id, v_kind) + 1e-9 < 1 then
+      return true;
+    end if;
+  end loop;
+  return false;
+end
+$$;
+
+-- Says whether a budget pays for nothing more of a stage in this window.
+create or replace function millrace.is_spent(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_stage.limits ? 'shared', false)
+    and exists (
+      select
+      from millrace.limited_stages m
+      join millrace.shared_limits l on l.id = m.limit_id
+      where m.stage_id = p_stage.id
+        and l.limits ? 'spending'
+        and millrace.is_spent_under(l, p_stage.id));
+end
+$$;
+
+-- Notes what attempts that have just ended say they used, under each shared limit of their stage
+-- that has spending; and how services refused them, under those that are adaptive. p_items have
+-- ended, failed ones too.
+create or replace function millrace.note_shared(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_usages jsonb[] := array(
+    select i.usage
+    from unnest(p_items) i
+    where i.usage is not null);
+  v_usd numeric := coalesce(millrace.sum_usage(v_usages, 'cost_usd'), 0);
+  v_tokens numeric := coalesce(millrace.sum_usage(v_usages, 'input_tokens'), 0)
+    + coalesce(millrace.sum_usage(v_usages, 'output_tokens'), 0);
+begin
+  if v_usd > 0 or v_tokens > 0 then
+    insert into millrace.limit_uses (limit_id, at, usd, tokens)
+    select l.id, millrace.now(), v_usd, v_tokens
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = p_stage_id and l.limits ? 'spending'
+    order by l.id;
+  end if;
+  if exists (
+      select
+      from unnest(p_items) i
+      where i.error is not null) then
+    perform millrace.note_refusals(p_stage_id, p_items);
+  end if;
+end
+$$;
+
+-- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
+-- is of windows that are over. It deletes and adds in one statement, hence one snapshot: nothing is
+-- lost or counted twice. The sum has the latest time of its parts, so that a window that is
+-- made shorter rather counts too much.
+create or replace function millrace.sum_limit_uses(p_limit int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  for v_limit in
+    select l.* from millrace.shared_limits l order by l.id
+  loop
+    delete from millrace.limit_uses u
+    where u.id in (
+      select o.id
+      from millrace.limit_uses o
+      where o.limit_id = v_limit.id
+        and o.at < coalesce(millrace.window_start(v_limit), 'infinity')
+      order by o.at
+      limit p_limit
+      for update skip locked);
+    continue when not exists (
+      select from millrace.limit_uses u where u.limit_id = v_limit.id and not u.summed);
+    with gone as (
+      delete from millrace.limit_uses u
+      where u.id in (
+        select o.id
+        from millrace.limit_uses o
+        where o.limit_id = v_limit.id and o.at >= millrace.window_start(v_limit)
+        order by o.at
+        limit p_limit
+        for update skip locked)
+      returning u.at, u.usd, u.tokens
+    )
+    insert into millrace.limit_uses (limit_id, at, usd, tokens, summed)
+    select v_limit.id, max(g.at), sum(g.usd), sum(g.tokens), true
+    from gone g
+    having count(*) > 0;
+  end loop;
 end
 $$;
 
@@ -13718,6 +14671,376 @@ begin
 end
 $$;
 
+-- Bypass: a stage is left out for a while, with memory
+--
+-- A bypassed stage hands out no work. The call that begins the bypass, and then the sweep, skip
+-- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
+-- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
+-- is in work when a bypass begins goes on.
+
+-- Writes why a stage was left out.
+create or replace function millrace.why_bypassed(p_reason text) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object(
+    'code', 'bypassed', 'message', 'bypassed: ' || p_reason, 'reason', p_reason)
+$$;
+
+-- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
+-- go on. Returns how many there were.
+create or replace function millrace.bypass_held(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+begin
+  with skipped as (
+    update millrace.attempts a
+    set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
+      error = millrace.why_bypassed(p_reason) || case vs.otherwise
+        when 'skip_dependents' then '{"dependents": true}'
+        else '{}'::jsonb
+      end
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+    where a.id = any (p_attempt_ids)
+      and a.state = 'queued'
+      and r.id = a.run_id
+    returning a.run_id, r.entity_id
+  ), remembered as (
+    insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
+    select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
+    from skipped k
+    order by k.entity_id
+    on conflict on constraint bypassed_pkey do update set
+      run_id = excluded.run_id, at = excluded.at, reason = excluded.reason
+  )
+  select coalesce(array_agg(k.run_id order by k.run_id), '{}') into v_runs from skipped k;
+  if cardinality(v_runs) = 0 then
+    return 0;
+  end if;
+  if p_stage.kind = 'map' then
+    perform millrace.abandon_fan_outs(v_runs, array[p_stage.id]);
+  end if;
+  perform millrace.note_pulses('skipped', array_fill(p_stage.id, array[cardinality(v_runs)]));
+  perform millrace.show_stage(p_stage.id, v_runs, 'skipped', v_now);
+  perform millrace.wake(millrace.continue_after_skip(p_stage.id, v_runs));
+  return cardinality(v_runs);
+end
+$$;
+
+-- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
+-- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
+-- it stands alone, and left to the next sweep.
+create or replace function millrace.bypass_portion(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_attempt_ids) / 2;
+  v_context text;
+begin
+  if cardinality(p_attempt_ids) = 0 then
+    return 0;
+  end if;
+  begin
+    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, sqlerrm)
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where a.id = p_attempt_ids[1];
+      return 0;
+    end if;
+  end;
+  return millrace.bypass_portion(p_stage, p_attempt_ids[:v_half], p_reason, p_until)
+    + millrace.bypass_portion(p_stage, p_attempt_ids[v_half + 1:], p_reason, p_until);
+end
+$$;
+
+-- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
+-- returns how many. It goes on behind what somebody holds.
+create or replace function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '2 seconds';
+  v_reason text := (
+    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_next record;
+  v_done int := 0;
+begin
+  loop
+    select count(*) as found, array_agg(q.id order by q.queue_at, q.id) as ids,
+      max(q.queue_at) as last_at
+    into v_next
+    from (
+      select a.id, a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.queue_at is not null
+        and a.state = 'queued'
+        and (a.queue_at, a.id) > (v_last_at, v_last_id)
+      order by a.queue_at, a.id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.last_at;
+    v_last_id := v_next.ids[v_next.found];
+    v_done := v_done + millrace.bypass_portion(p_stage, v_next.ids, v_reason, v_until);
+    exit when v_next.found < 500 or v_done >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_done;
+end
+$$;
+
+-- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
+create or replace function millrace.save_bypass(
+  p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
+) returns millrace.stages
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  update millrace.stages s
+  set bypassed = true
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
+  values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
+  on conflict on constraint bypasses_pkey do update set
+    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
+    line = excluded.line;
+  return v_stage;
+end
+$$;
+
+-- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
+-- many those were.
+create or replace function millrace.begin_bypass(
+  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = format(
+        'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
+  elsif p_until <= millrace.now() or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now', p_until
+      using errcode = 'MR002', hint = 'Leave it out, and the bypass holds until end_bypass().';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a bypass has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  return millrace.bypass_queued(
+    millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
+end
+$$;
+
+-- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
+create or replace function millrace.finish_bypass(p_stage_id int) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
+  delete from millrace.bypasses b where b.stage_id = p_stage_id;
+  if not found then
+    return false;
+  end if;
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+-- Ends the bypass of a stage by a person's word.
+create or replace function millrace.end_bypass_of(p_stage millrace.stages) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from millrace.stages s where s.id = p_stage.id for no key update;
+  if (select b.spent from millrace.bypasses b where b.stage_id = p_stage.id) then
+    raise exception 'stage % is bypassed since its budget is spent', p_stage.name
+      using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
+        'budget, or define the stage without when_spent.';
+  elsif not millrace.finish_bypass(p_stage.id) then
+    raise exception 'stage % is not bypassed', p_stage.name
+      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+  end if;
+end
+$$;
+
+create or replace function millrace.bypass(
+  p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+  v_skipped int;
+begin
+  v_skipped := millrace.begin_bypass(
+    millrace.stage_named(p_pipeline, p_stage), p_reason, p_until, v_line);
+  perform millrace.note('bypass', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('until', p_until, 'skipped', v_skipped)));
+  return v_skipped;
+end
+$$;
+
+create or replace function millrace.end_bypass(p_pipeline text, p_stage text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.end_bypass_of(millrace.stage_named(p_pipeline, p_stage));
+  perform millrace.note('end_bypass', p_pipeline, p_stage);
+end
+$$;
+
+-- Says whether a stage is to be left out since its budget is spent.
+create or replace function millrace.is_spent_out(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_stage.when_spent <> 'bypass' then
+    return false;
+  end if;
+  return millrace.is_spent(p_stage);
+end
+$$;
+
+-- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
+-- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
+-- a person is changing this moment is left to the next sweep.
+create or replace function millrace.settle_bypass(p_stage millrace.stages)
+returns millrace.stages
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_pipeline text := (
+    select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
+  v_bypass millrace.bypasses;
+  v_line bigint;
+  v_over text;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update skip locked;
+  if not found then
+    return p_stage;
+  end if;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = v_stage.id;
+  v_over := case
+    when v_bypass.until <= millrace.now() then 'its time was over'
+    when not v_bypass.spent then null
+    when not millrace.is_spent_out(v_stage) then 'its budget pays for it again'
+  end;
+  if v_over is not null then
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', v_over));
+    v_stage.bypassed := false;
+  elsif v_bypass.stage_id is null and millrace.is_spent_out(v_stage) then
+    v_line := millrace.note('bypass', v_pipeline, v_stage.name, '{}',
+      '{"key": "engine", "reason": "its budget is spent"}');
+    v_stage := millrace.save_bypass(v_stage.id, 'its budget is spent', null, true, v_line);
+  end if;
+  return v_stage;
+end
+$$;
+
+-- The sweep begins and ends bypasses of a pipeline, and skips what has been queued at a bypassed
+-- stage since. A fault of it ends no other part of the recovery.
+create or replace function millrace.sweep_bypasses(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_context text;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id
+      and (s.bypassed or s.when_spent = 'bypass')
+    order by s.id
+  loop
+    v_stage := millrace.settle_bypass(v_stage);
+    if v_stage.bypassed then
+      perform millrace.bypass_queued(v_stage, 5000);
+    end if;
+  end loop;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of bypassed stages failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- define() keeps what becomes of stages whose budget is spent.
+create or replace function millrace.save_when_spent(p_pipeline_id int, p_definition jsonb)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.stages t
+  set when_spent = coalesce(s ->> 'when_spent', 'wait')
+  from jsonb_array_elements(p_definition -> 'stages') s
+  where t.pipeline_id = p_pipeline_id
+    and t.name = s ->> 'name'
+    and t.when_spent <> coalesce(s ->> 'when_spent', 'wait')
+$$;
+
+-- Tells what leaves a stage out: since when, until when, by whom, why; null where nothing does.
+create or replace function millrace.shown_bypass(p_stage_id int) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select jsonb_build_object('at', b.began_at, 'until', b.until, 'reason', b.reason,
+    'by', coalesce(j.subject, case when not b.spent then j.session ->> 'user' end),
+    'line', b.line)
+  from millrace.bypasses b
+  left join millrace.journal j on j.id = b.line
+  where b.stage_id = p_stage_id
+$$;
+
 -- Cancelling children
 --
 -- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
@@ -14052,57 +15375,7 @@ $$;
 
 -- What a definition may say about limits and quotas beyond their shape
 
--- Raises MR001 unless a stage is held back by one that comes after it, or by one of a pipeline that
--- cannot wait for this one.
-create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
-returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_path text[] := '{limits,back_pressure,stage}';
-  v_target text := p_stage #>> v_path;
-  v_other text := case when v_target like '%.%' then split_part(v_target, '.', 1) end;
-  v_later text[];
-begin
-  if v_other <> p_definition ->> 'pipeline' then
-    if not exists (
-        select
-        from millrace.stages s
-        join millrace.pipelines p on p.id = s.pipeline_id
-        where p.name || '.' || s.name = v_target) then
-      perform millrace.refuse_value(p_stage, v_path, 'a stage that is defined already',
-        'Define the other pipeline before this one.');
-    end if;
-    -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
-    if millrace.contains_pipeline(
-        (select p.id from millrace.pipelines p where p.name = v_other),
-        p_definition ->> 'pipeline')
-      or exists (
-        select
-        from millrace.pipelines p
-        join millrace.stages s on s.pipeline_id = p.id
-        where p.name = v_other
-          and s.limits #>> '{back_pressure,stage}' like '%.%'
-          and split_part(s.limits #>> '{back_pressure,stage}', '.', 1) <> p.name) then
-      perform millrace.refuse_value(p_stage, v_path,
-        'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
-        'another',
-        'They could hold back one another for ever.');
-    end if;
-    return;
-  end if;
-  v_later := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
-  if regexp_replace(v_target, '^.*\.', '') <> all (v_later) then
-    perform millrace.refuse_value(p_stage, v_path, 'a stage that comes after this one', case
-      when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.'
-      else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
-    end);
-  end if;
-end
-$$;
-
--- Raises MR001 unless the column and the stage that a stage's limits name exist.
+-- Raises MR001 unless the column and the stages that a stage's limits name exist.
 create or replace function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -14116,9 +15389,7 @@ begin
       p_definition #>> '{entity,table}'),
       'Name the column whose value is the key.');
   end if;
-  if p_stage #> '{limits,back_pressure}' is not null then
-    perform millrace.check_back_pressure(p_stage, p_definition);
-  end if;
+  perform millrace.check_back_pressure(p_stage, p_definition);
 end
 $$;
 
@@ -16086,7 +17357,8 @@ set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
-      "pause", "unpause", "throttle", "unthrottle", "acknowledge", "silence",
+      "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
+      "acknowledge", "silence",
       "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
     'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
     'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
@@ -16097,8 +17369,10 @@ as $$
     'permanent', '{"type": "boolean"}'::jsonb,
     'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
     'limits', '{"type": "object"}'::jsonb,
+    'limit', f.fields -> 'stage',
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
+    'count', '{"type": "integer", "minimum": 1, "maximum": 10000}'::jsonb,
     'alert', f.fields -> 'run',
     'kind', f.fields -> 'stage',
     'bulk', f.fields -> 'run',
@@ -16334,8 +17608,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   case
+    when p_request ->> 'verb' in ('throttle', 'unthrottle') and p_request ? 'limit' then
+      return millrace.act_on_limit(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
       return millrace.act_on_stage(p_caller, p_request, p_line);
+    when p_request ->> 'verb' in ('bypass', 'end_bypass', 'take_up') then
+      return millrace.act_on_bypass(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('acknowledge', 'silence') then
       return millrace.act_on_alert(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
@@ -16654,8 +17932,8 @@ as $$
       left join millrace.attempts o on o.id = a.parent_id
       where a.run_id = r.id
         and not a.superseded
-        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
-          else '{completed,skipped}' end::millrace.attempt_state[])
+        and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
+        and (a.state <> 'failed' or r.status <> 'running')
         %s
         and not exists (
           select
@@ -16710,8 +17988,22 @@ begin
 end
 $$;
 
--- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
--- next says behind which to go on; null where none is left.
+-- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where it
+-- is, which takes longer.
+create or replace function millrace.filter_portion(p_filter jsonb) returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_filter ?| array['stage_id', 'error_code']
+      and p_filter ->> 'status' is distinct from 'failed' then 500
+    else 2000
+  end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up. It
+-- looks at some at a time, to a number and a time. next says behind which to go on; null where none
+-- is left.
 create or replace function millrace.find_runs(
   p_filter jsonb,
   p_after bigint,
@@ -16723,31 +18015,65 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- Of a run that has not failed its attempts say where it is.
-  c_most constant int := case
-    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
-    else 20000 end;
+  c_most constant int := 20000;
+  v_until timestamptz := millrace.now() + interval '40 milliseconds';
   v_order text := case when p_up then 'asc' else 'desc' end;
-  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
-  v_looked text := format(
-    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
-    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
-    v_order, c_most);
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end;
+  v_source text := millrace.filter_source(p_filter, v_behind || p_after, c_most);
+  v_portion int := case
+    when v_source is null then millrace.filter_portion(p_filter)
+    else c_most
+  end;
+  v_found bigint[];
+  v_looked int := 0;
 begin
-  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
-    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
-  into run_ids;
-  if cardinality(run_ids) = p_limit then
-    next := run_ids[p_limit];
-    return;
-  end if;
-  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+  run_ids := '{}';
+  next := p_after;
+  loop
+    execute format($sql$
+      with looked as materialized (
+        select r.* from millrace.runs r where %1$s order by r.id %2$s limit %3$s
+      )
+      select array(select r.id from looked r where %4$s order by r.id %2$s limit %5$s),
+        (select r.id from looked r order by r.id %2$s limit 1 offset %3$s - 1)$sql$,
+      concat_ws(' and ', 'true', v_source, v_behind || next), v_order, v_portion,
+      millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
+    into v_found, next;
+    run_ids := run_ids || v_found;
+    v_looked := v_looked + v_portion;
+    if cardinality(run_ids) = p_limit then
+      next := run_ids[p_limit];
+    end if;
+    exit when next is null or cardinality(run_ids) = p_limit or v_looked >= c_most
+      or millrace.now() > v_until;
+  end loop;
 end
 $$;
 
+-- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in order,
+-- so that Postgres merges them and reads no more of them than are looked at.
+create or replace function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(string_agg(format($sql$
+    (select r.* from millrace.runs r where %s order by r.finished_at desc, r.id desc limit %s)$sql$,
+      concat_ws(' and ', 'r.pipeline_id = ' || i,
+        'r.finished_at is not null',
+        case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
+        'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+        'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+        case when p_cursor is not null then format(
+          '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+          split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+      p_limit), ' union all '), 'select r.* from millrace.runs r where false')
+  from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i
+$$;
+
 -- Finds runs that are over by a filter of their status, in the order of their ends, the newest
--- first. Those that failed are read by why they did. next says behind which to go on: the
--- microsecond of its end, and its number; null where none is left.
+-- first, in the same way. next says behind which to go on: the microsecond of its end, and its
+-- number; null where none is left.
 create or replace function millrace.find_ended(
   p_filter jsonb,
   p_cursor text,
@@ -16756,48 +18082,133 @@ create or replace function millrace.find_ended(
   out next text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
-  v_failed boolean := p_filter ->> 'status' = 'failed';
-  v_most int := case
-    when v_failed then p_limit
-    when p_filter ?| array['stage_id', 'error_code'] then 4000
-    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
-  end;
-  v_looked text := format($sql$
-    select r.*
-    from unnest(%L::int[]) p(id)
-    cross join lateral (
-      select r.*
-      from millrace.runs r
-      where r.pipeline_id = p.id
-        and r.finished_at is not null
-        and %s
-      order by r.finished_at desc, r.id desc
-      limit %s) r
-    order by r.finished_at desc, r.id desc
-    limit %3$s$sql$, array(
-      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
-    concat_ws(' and ', 'true',
-      case when v_failed then millrace.filter_conditions(p_filter) end,
-      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
-      case when p_cursor is not null then format(
-        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
-        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
-    v_most);
-  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
-  v_keys text[];
+  c_most constant int := 20000;
+  v_until timestamptz := millrace.now() + interval '40 milliseconds';
+  v_portion int := millrace.filter_portion(p_filter);
+  v_found bigint[];
+  v_last bigint;
+  v_looked int := 0;
 begin
-  execute format($sql$
-    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
-    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
-    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
-  into run_ids, v_keys;
-  next := v_keys[p_limit];
-  if next is null then
-    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
+  run_ids := '{}';
+  next := p_cursor;
+  loop
+    execute format($sql$
+      with looked as materialized (
+        select u.* from (%1$s) u order by u.finished_at desc, u.id desc limit %2$s
+      )
+      select
+        array(select r.id from looked r where %3$s
+          order by r.finished_at desc, r.id desc limit %4$s),
+        (select r.id from looked r
+          order by r.finished_at desc, r.id desc limit 1 offset %2$s - 1)$sql$,
+      millrace.ended_runs(p_filter, next, v_portion), v_portion,
+      millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
+    into v_found, v_last;
+    run_ids := run_ids || v_found;
+    v_looked := v_looked + v_portion;
+    v_last := coalesce(run_ids[p_limit], v_last);
+    next := (
+      select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
+      from millrace.runs r
+      where r.id = v_last);
+    exit when next is null or cardinality(run_ids) = p_limit or v_looked >= c_most
+      or millrace.now() > v_until;
+  end loop;
+end
+$$;
+
+-- The operators' door: shared limits
+
+-- Finds the shared limit of this name that a caller sees: one that holds for a pipeline of theirs.
+-- Raises MR003 for one that there is not and for one of somebody else's alike.
+create or replace function millrace.limit_seen(p_caller millrace.caller, p_name text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit jsonb;
+begin
+  select l
+  into v_limit
+  from jsonb_array_elements(millrace.shown_limits(p_caller)) l
+  where l ->> 'limit' = p_name;
+  if not found then
+    raise exception 'there is no shared limit % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_name), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
   end if;
+  return v_limit;
+end
+$$;
+
+-- Lists the shared limits that a caller sees, with those of their stages that they see. hidden:
+-- some other stage is under it too.
+create or replace function millrace.shown_limits(p_caller millrace.caller) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(
+    to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
+      'limit', l.name,
+      'stages', to_jsonb(s.seen),
+      'spent_for', (
+        select coalesce(jsonb_agg(n), '[]')
+        from unnest(l.spent_for) n
+        where n = any (s.seen)),
+      'learned_from', case
+        when p_caller.pipelines is null
+          or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
+      end,
+      'hidden', cardinality(s.seen) < cardinality(l.stages),
+      'throttle', case when l.throttled_until is not null then jsonb_build_object(
+        'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
+        'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
+  from millrace.shared_limit_state l
+  join millrace.shared_limits o on o.name = l.name
+  left join millrace.journal j on j.id = o.line
+  cross join lateral (
+    select coalesce(array_agg(n), '{}') as seen
+    from unnest(l.stages) n
+    where millrace.sees(p_caller, split_part(n, '.', 1))) s
+  where cardinality(s.seen) > 0
+    or p_caller.pipelines is null
+$$;
+
+-- Throttles a shared limit, or lets it go on. Returns what the journal is to say of it. Only who
+-- sees all pipelines that it holds for may.
+create or replace function millrace.act_on_limit(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text := p_request ->> 'limit';
+  v_outcome jsonb := jsonb_build_object('limit', v_name);
+begin
+  if p_request ?| array['pipeline', 'stage'] then
+    raise exception 'limit stands beside a pipeline or a stage, but is shared by several'
+      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+  elsif (millrace.limit_seen(p_caller, v_name) -> 'hidden')::boolean then
+    raise exception 'shared limit % holds for pipelines that you do not see', v_name
+      using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
+  end if;
+  if p_request ->> 'verb' = 'throttle' then
+    perform millrace.throttle_shared(v_name, p_request -> 'limits',
+      millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+    v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
+      'until', millrace.asked_end(p_request));
+  elsif not millrace.unthrottle_shared(v_name) then
+    raise exception 'shared limit % has no throttle', v_name
+      using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+  end if;
+  return jsonb_build_object('outcome', v_outcome);
 end
 $$;
 
@@ -16819,7 +18230,7 @@ as $$
 $$;
 
 -- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
-create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+create or replace function millrace.shown_pause(p_line bigint) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -16827,7 +18238,6 @@ as $$
     'reason', j.reason, 'line', j.id)
   from (values (1)) one
   left join millrace.journal j on j.id = p_line
-  where not p_enabled
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
@@ -16835,13 +18245,17 @@ create or replace function millrace.shown_stages(p_pipelines text[]) returns jso
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
-    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
-    'oldest_age', extract(epoch from h.oldest_age),
-    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pipeline', h.pipeline, 'stage', h.stage, 'enabled', h.enabled, 'ready', h.ready,
+    'in_backoff', h.in_backoff, 'started', h.started, 'waiting', h.waiting,
+    'completed', h.completed, 'failed', h.failed, 'retries', h.retries,
+    'oldest_age', extract(epoch from h.oldest_age), 'live_workers', h.live_workers,
+    'sla_seconds', extract(epoch from h.sla), 'late', h.late,
+    'paused', case when not s.enabled then millrace.shown_pause(s.switched_line) end,
     'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
       'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
-      'line', t.line) end) order by p.name, s.id), '[]')
+      'line', t.line) end,
+    'bypass', millrace.shown_bypass(s.id)) order by p.name, s.id), '[]')
   from millrace.stage_health h
   join millrace.pipelines p on p.name = h.pipeline
   join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
@@ -16873,7 +18287,7 @@ begin
     'pipelines', (
       select coalesce(jsonb_agg(jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
-        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'paused', case when not p.enabled then millrace.shown_pause(p.switched_line) end,
         'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
       from millrace.pipelines p
       left join (
@@ -16886,6 +18300,7 @@ begin
         group by o.pipeline) l on l.pipeline = p.name
       where p.name = any (v_pipelines)),
     'stages', millrace.shown_stages(v_pipelines),
+    'limits', millrace.shown_limits(v_caller),
     'bulks', (
       select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
       from millrace.bulks b
@@ -16909,7 +18324,9 @@ begin
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
-    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'paused', case
+      when not v_pipeline.enabled then millrace.shown_pause(v_pipeline.switched_line)
+    end,
     'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
     'projection', v_pipeline.projection,
     'version', (
@@ -17864,6 +19281,7 @@ declare
   v_now timestamptz := millrace.now();
   v_changes millrace.change[];
   v_skipped int[];
+  v_stage record;
 begin
   v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
   -- Not at the stage itself: children that come late for it go on, or do not, as it says.
@@ -17896,8 +19314,15 @@ begin
   perform millrace.tally_done(v_skipped || p_stage_id, p_run_ids);
   perform millrace.project(p_stage_id, v_changes);
   perform millrace.show_skipped_rest(s, p_run_ids) from unnest(v_skipped) s;
-  if (select s.counted from millrace.stages s where s.id = p_stage_id) then
+  select s.counted, s.limits ? 'shared' as is_limited
+  into v_stage
+  from millrace.stages s
+  where s.id = p_stage_id;
+  if v_stage.counted then
     perform millrace.note_spending(p_items);
+  end if;
+  if v_stage.is_limited then
+    perform millrace.note_shared(p_stage_id, p_items);
   end if;
 end
 $$;
@@ -18391,6 +19816,165 @@ begin
       v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
       on f.at = b
     order by b;
+end
+$$;
+
+-- Gates: stages that the database passes
+--
+-- A gate has no function and no worker. Its attempt waits queued, and is completed with the result
+-- null as soon as the gate's limits (rate, back pressure) let it: by the transaction that queues
+-- it, where that costs no wait, else by the sweep (pass-gates.sql), in the order of the queue.
+--
+-- A gate with limits is passed at once only where a transition of the engine's leads to it: the
+-- locks of its limits are kept until the commit, and nobody knows when a person commits, whose own
+-- write or call has queued a row.
+
+-- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
+-- limits. Returns the stages that got work.
+create or replace function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  perform millrace.show_queued(p_stage_id, p_run_ids);
+  return millrace.pass_if_open(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Passes what has just been queued at a gate without limits. Returns the stages that got work.
+create or replace function millrace.pass_if_open(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (select s.limits is null from millrace.stages s where s.id = p_stage_id) then
+    return millrace.pass_at_once(p_stage_id, p_run_ids);
+  end if;
+  return '{}';
+end
+$$;
+
+-- Makes the work items of what is queued at a gate in held runs. A user's trigger on what was shown
+-- may have ended a run, or the attempt.
+create or replace function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
+returns millrace.work[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select millrace.work_on(
+      a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id
+      and a.state = 'queued'
+    order by a.id);
+end
+$$;
+
+-- Passes what has just been queued at a gate in held runs, where nothing is queued before it and
+-- the gate's limits are free at once; the sweep passes the rest. Returns the stages that got work.
+create or replace function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stage millrace.stages;
+  v_limiter millrace.limiters;
+  v_items millrace.work[];
+  v_first bigint;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id and s.enabled and p.enabled;
+  if not found then
+    return '{}';
+  end if;
+  v_items := millrace.queued_at_gate(p_stage_id, p_run_ids);
+  v_first := (
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'
+    order by a.queue_at, a.id
+    limit 1);
+  if cardinality(v_items) = 0
+    or not exists (select from unnest(v_items) i where i.attempt_id = v_first) then
+    return '{}';
+  elsif v_stage.limits is null then
+    return (millrace.pass(v_stage, v_items)).ready;
+  end if;
+  v_limiter := millrace.enter_gate(p_stage_id);
+  if v_limiter.stage_id is null then
+    return '{}';
+  end if;
+  v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
+  if cardinality(v_items) = 0 then
+    return '{}';
+  end if;
+  perform millrace.save_limiter(v_stage, v_limiter, cardinality(v_items));
+  return (millrace.pass(v_stage, v_items)).ready;
+end
+$$;
+
+-- Makes the caller the only one who passes a gate until it commits; null where somebody else does,
+-- or takes what the same later stage holds back.
+create or replace function millrace.enter_gate(p_stage_id int) returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limiter millrace.limiters := millrace.pass_limiter(p_stage_id, false);
+begin
+  if v_limiter.stage_id is not null and not millrace.pass_back_pressure(p_stage_id) then
+    return null;
+  end if;
+  return v_limiter;
+end
+$$;
+
+-- queued → completed at a gate, for held attempts. Where they are part of a start that no tenant
+-- has been charged with, what follows is. p_guarded: one that the database refuses fails alone, or
+-- is put off, as that says. Says how many passed, and which stages got work.
+create or replace function millrace.pass(
+  p_stage millrace.stages, p_items millrace.work[], p_guarded boolean default false,
+  out passed int, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_uncounted bigint[];
+  v_done record;
+begin
+  if p_stage.counted then
+    v_uncounted := array(
+      select a.run_id
+      from unnest(p_items) i
+      join millrace.attempts a on a.id = i.attempt_id and a.uncounted);
+  end if;
+  if p_guarded then
+    v_done := millrace.apply_outcomes_guarded(p_items);
+    ready := v_done.ready;
+    passed := (
+      select count(*)
+      from unnest(v_done.items) i
+      where i.verdict is null and i.outcome = 'completed');
+  else
+    ready := millrace.complete(p_stage.id, p_items);
+    passed := cardinality(p_items);
+  end if;
+  if cardinality(v_uncounted) > 0 then
+    perform millrace.note_starts(v_uncounted, v_began_at);
+  end if;
 end
 $$;
 
@@ -19341,8 +20925,8 @@ begin
 end
 $$;
 
--- What is in flight: a row of in_flight for each attempt that counts against max_in_flight or
--- concurrency.
+-- What is in flight: a row of in_flight for each attempt that counts against max_in_flight,
+-- concurrency, back pressure or a shared limit.
 --
 -- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
 -- alone: the next claims and the sweep delete the rows of attempts that have ended.
@@ -19405,7 +20989,17 @@ begin
 end
 $$;
 
--- A claim counts the attempts that it has just taken against max_in_flight and their keys.
+-- Says whether a stage with these limits counts what it has in flight.
+create or replace function millrace.counts_in_flight(p_limits jsonb) returns boolean
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
+$$;
+
+-- A claim counts the attempts that it has just taken against max_in_flight, their keys, what holds
+-- the stage back, and the limits that it shares.
 create or replace function millrace.note_in_flight(
   p_stage millrace.stages,
   p_attempt_ids bigint[],
@@ -19417,7 +21011,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_stage.limits ?| array['max_in_flight', 'concurrency'] then
+  if millrace.counts_in_flight(p_stage.limits) then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
     select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
     from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
@@ -19459,7 +21053,7 @@ begin
         and o.state in ('started', 'waiting')
         and o.token is not null
       offset 0) a
-    where p_stage.limits ?| array['max_in_flight', 'concurrency']
+    where millrace.counts_in_flight(p_stage.limits)
       and not exists (
         select from millrace.in_flight f
         where f.attempt_id = a.id and f.token = a.token));
@@ -20298,6 +21892,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, cardinality(v_kept) - cardinality(p_attempt_ids));
+  end if;
   if cardinality(v_kept) = 0 then
     delete from millrace.claims c where c.token = p_token;
   end if;
@@ -20523,8 +22120,10 @@ $$;
 --   concurrency, priority        the queue is sorted into groups (sort-into-groups.sql), which have
 --                                turns (group-turns.sql), by which a claim takes from them
 --                                (claim-by-groups.sql)
---   back_pressure                nothing is taken while a later stage has more queued than its
---                                threshold
+--   back_pressure                no more is taken than a later stage has room for
+--                                (back-pressure.sql)
+--   shared                       limits over several stages (shared-limits.sql), passed after the
+--                                stage's own
 --
 -- No step looks at the whole queue: a claim reads the groups whose turn it is and the rows that it
 -- takes, and counts up to a limit. Whoever enqueues only inserts arrivals, which the next claim
@@ -20582,14 +22181,16 @@ begin
 end
 $$;
 
--- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
--- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
+-- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- is_short: it might take more, but for its shared limits.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out is_short boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -20597,6 +22198,7 @@ declare
   v_limits jsonb := p_stage.limits;
   v_max int := (v_limits ->> 'max_in_flight')::int;
   v_tokens float8;
+  v_shared record;
 begin
   room := p_wanted;
   if v_max is not null then
@@ -20616,42 +22218,18 @@ begin
         * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
     end if;
   end if;
-  if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
-    room := 0;
-    wait_ms := 1000;
+  if room > 0 and v_limits ? 'back_pressure' then
+    room := least(room, millrace.room_before_later(p_stage.id));
+    if room = 0 then
+      wait_ms := 1000;
+    end if;
   end if;
-end
-$$;
-
--- Says whether a later stage's backlog holds this one back. The limit names that stage as "stage",
--- of the same pipeline, or as "pipeline.stage"; one that is gone holds nothing back.
-create or replace function millrace.is_pressed_back(p_stage millrace.stages) returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_backlog int := (p_stage.limits #>> '{back_pressure,backlog}')::int;
-  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
-  v_later int;
-begin
-  if cardinality(v_path) = 1 then
-    select s.id
-    into v_later
-    from millrace.stages s
-    where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1];
-  else
-    select s.id
-    into v_later
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where p.name = v_path[1] and s.name = v_path[2];
+  if room > 0 and v_limits ? 'shared' then
+    v_shared := millrace.shared_room(p_stage, room);
+    is_short := v_shared.room < room;
+    room := v_shared.room;
+    wait_ms := v_shared.wait_ms;
   end if;
-  return v_backlog < (
-    select count(*)
-    from (
-      select from millrace.attempts a
-      where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
-      limit v_backlog + 1) a);
 end
 $$;
 
@@ -20740,6 +22318,11 @@ begin
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
+  if (p_stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage.id))
+    or (p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait)) then
+    wait_ms := 50;
+    return;
+  end if;
   v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
   v_room := millrace.room_at(p_stage, v_limiter, p_limit);
   wait_ms := v_room.wait_ms;
@@ -20759,6 +22342,8 @@ begin
     entity_ids := v_claim.entity_ids;
   end if;
   perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
+  perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids))
+  where p_stage.limits ? 'shared';
 end
 $$;
 
@@ -20783,6 +22368,9 @@ begin
     end,
     refilled_at = millrace.now()
   where g.stage_id = p_stage.id;
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, p_taken);
+  end if;
 end
 $$;
 
@@ -20801,6 +22389,9 @@ begin
   update millrace.limiters g
   set tokens = g.tokens + cardinality(p_back)
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_shared(p_stage.id, -cardinality(p_back));
+  end if;
   if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;
@@ -20839,26 +22430,27 @@ $$;
 -- Metrics: what a monitoring system asks for
 --
 -- Counters come from the totals, which are never pruned and never fall; gauges from the queue's own
--- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health.
+-- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health. They
+-- go as json: jsonb would take fifty thousand numbers apart and together again at each level.
 
 -- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
 -- (stage is null).
-create or replace function millrace.counters() returns jsonb
+create or replace function millrace.counters() returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
+    select coalesce(json_agg(json_build_object(
       'pipeline', p.name,
       'stage', s.name,
-      'outcomes', jsonb_build_object('completed', t.completed, 'ended', t.ended,
+      'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
         'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
         'cancelled', t.cancelled),
-      'run_seconds', jsonb_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
+      'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
         t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
         t.r15]),
-      'wait_seconds', jsonb_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
+      'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
         t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
         t.w15]),
       'cost_usd', t.cost_usd,
@@ -20871,45 +22463,39 @@ begin
 end
 $$;
 
--- Lists how each stage stands now. ready, in_backoff and started are counted to 10,001.
-create or replace function millrace.stage_gauges() returns jsonb
-language plpgsql stable
+-- Lists how each stage stands now. ready and in_backoff are counted to 10,001.
+create or replace function millrace.stage_gauges() returns json
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+set enable_mergejoin = off set jit = off
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_alive timestamptz := millrace.alive_since();
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
+    select coalesce(json_agg(json_build_object(
       'pipeline', p.name,
       'stage', s.name,
       'enabled', s.enabled and p.enabled,
-      'ready', q.ready,
-      'in_backoff', q.in_backoff,
-      'started', q.started,
-      'oldest_ready_seconds', greatest(extract(epoch from v_now - q.oldest), 0),
-      'live_workers', millrace.live_workers(s.id)) order by p.name, s.id), '[]')
-    from millrace.stages s
+      'ready', c.ready,
+      'in_backoff', c.in_backoff,
+      'started', c.started,
+      'oldest_ready_seconds', greatest(extract(epoch from v_now - c.oldest_due_at), 0),
+      'live_workers', coalesce(w.n, 0)) order by p.name, s.id), '[]')
+    from millrace.live_counts(10001) c
+    join millrace.stages s on s.id = c.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id
-    cross join lateral (
-      select count(*) filter (where a.state = 'queued' and a.queue_at <= v_now) as ready,
-        count(*) filter (where a.state = 'queued' and a.queue_at > v_now) as in_backoff,
-        count(*) filter (where a.state = 'started') as started,
-        min(a.queue_at) filter (where a.state = 'queued' and a.queue_at <= v_now) as oldest
-      from (
-        select o.state, o.queue_at
-        from millrace.attempts o
-        where o.stage_id = s.id
-          and o.queue_at is not null
-        order by o.queue_at
-        limit 10001
-      ) a
-    ) q);
+    left join (
+      select o.stage_id, count(*) as n
+      from millrace.workers o
+      where o.left_at is null
+        and o.heartbeat_at > v_alive
+      group by o.stage_id) w on w.stage_id = s.id);
 end
 $$;
 
-create or replace function public.millrace_metrics() returns jsonb
+create or replace function public.millrace_metrics() returns json
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -20918,9 +22504,9 @@ declare
     select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
 begin
   if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
+    return millrace.refuse_contract()::json;
   end if;
-  return jsonb_build_object(
+  return json_build_object(
     'release', (millrace.engine()).release,
     'level', (millrace.engine()).level,
     -- In seconds: what `le` names.
@@ -20930,7 +22516,7 @@ begin
     'sweep_age_seconds', case when isfinite(v_swept)
       then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
     'alerts', (
-      select coalesce(jsonb_agg(jsonb_build_object('rule', a.rule, 'pipeline', a.pipeline,
+      select coalesce(json_agg(json_build_object('rule', a.rule, 'pipeline', a.pipeline,
         'open', a.n) order by a.rule, a.pipeline), '[]')
       from (
         select o.rule, o.pipeline, count(*) as n
@@ -20938,7 +22524,7 @@ begin
         where o.resolved_at is null
         group by o.rule, o.pipeline) a),
     'messages', (
-      select coalesce(jsonb_agg(jsonb_build_object('channel', c.name,
+      select coalesce(json_agg(json_build_object('channel', c.name,
         'waiting', (
           select count(*) from millrace.alert_messages m
           where m.channel_id = c.id and m.state = 'waiting'),
@@ -21367,6 +22953,145 @@ begin
     new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
   end if;
   return new;
+end
+$$;
+
+-- Passing gates by the sweep
+--
+-- Set by set, the gate whose next attempt is the oldest first, until their limits let nothing more
+-- through or a second is over. What somebody holds is passed over, and comes by in the next sweep.
+
+-- Passes the next of a gate behind a place in its queue, as far as its limits allow. last_id is
+-- where it has come to; null where nothing more can be passed now.
+create or replace function millrace.pass_set(
+  p_stage_id int, p_after_at timestamptz, p_after_id bigint,
+  out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_many constant int := 500;
+  v_now timestamptz := millrace.now();
+  v_stage millrace.stages;
+  v_limiter millrace.limiters;
+  v_room int := c_many;
+  v_page record;
+  v_free bigint[];
+  v_items millrace.work[];
+  v_done record;
+begin
+  passed := 0;
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.limits is not null then
+    v_limiter := millrace.enter_gate(p_stage_id);
+    if v_limiter.stage_id is null then
+      return;
+    end if;
+    -- A definition may have changed the limits until now.
+    select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+    v_room := (millrace.room_at(v_stage, v_limiter, c_many)).room;
+  end if;
+  select array_agg(q.id) as ids, max(q.queue_at) as last_at into v_page
+  from (
+    select a.id, a.queue_at
+    from millrace.attempts a
+    where a.stage_id = p_stage_id
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and (a.queue_at, a.id) > (p_after_at, p_after_id)
+    order by a.queue_at, a.id
+    limit greatest(v_room, 0)) q;
+  if v_page.ids is null then
+    return;
+  end if;
+  last_at := v_page.last_at;
+  last_id := v_page.ids[cardinality(v_page.ids)];
+  v_free := millrace.lock_attempts(v_page.ids);
+  v_items := millrace.queued_at_gate(p_stage_id, array(
+    select a.run_id from millrace.attempts a where a.id = any (v_free)));
+  if cardinality(v_items) > 0 then
+    v_done := millrace.pass(v_stage, v_items, true);
+    passed := v_done.passed;
+    ready := v_done.ready;
+  end if;
+  if v_stage.limits is not null then
+    perform millrace.save_limiter(v_stage, v_limiter, passed);
+  end if;
+end
+$$;
+
+-- Finds the gate whose next attempt, behind the place where its queue has been looked at, is the
+-- oldest.
+create or replace function millrace.next_gate(
+  p_stage_ids int[], p_after_at timestamptz[], p_after_ids bigint[]
+) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return (
+    select g.place
+    from unnest(p_stage_ids, p_after_at, p_after_ids) with ordinality g(stage_id, at, id, place)
+    cross join lateral (
+      select a.queue_at, a.id
+      from millrace.attempts a
+      where a.stage_id = g.stage_id
+        and a.queue_at <= v_now
+        and a.state = 'queued'
+        and (a.queue_at, a.id) > (g.at, g.id)
+      order by a.queue_at, a.id
+      limit 1) h
+    order by h.queue_at, h.id
+    limit 1);
+end
+$$;
+
+-- Passes the gates of all pipelines; says how many attempts passed. A fault at one gate, such as a
+-- table that was dropped, keeps no other closed.
+create or replace function millrace.sweep_gates() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '1 second';
+  v_gates int[] := array(
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.kind = 'gate' and s.enabled and p.enabled
+    order by s.id);
+  v_at timestamptz[] := array_fill('-infinity'::timestamptz, array[cardinality(v_gates)]);
+  v_ids bigint[] := array_fill(0::bigint, array[cardinality(v_gates)]);
+  v_place int;
+  v_set record;
+  v_passed int := 0;
+  v_ready int[] := '{}';
+  v_context text;
+begin
+  while cardinality(v_gates) > 0 and millrace.now() < v_until loop
+    v_place := millrace.next_gate(v_gates, v_at, v_ids);
+    exit when v_place is null;
+    begin
+      v_set := millrace.pass_set(v_gates[v_place], v_at[v_place], v_ids[v_place]);
+      v_passed := v_passed + v_set.passed;
+      v_ready := v_ready || v_set.ready;
+      v_at[v_place] := coalesce(v_set.last_at, 'infinity');
+      v_ids[v_place] := coalesce(v_set.last_id, 0);
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+          'Gate %s could not be passed: %s',
+          (select s.name from millrace.stages s where s.id = v_gates[v_place]), sqlerrm)) then
+        raise;
+      end if;
+      v_at[v_place] := 'infinity';
+    end;
+  end loop;
+  perform millrace.wake(v_ready);
+  return jsonb_strip_nulls(jsonb_build_object('passed', nullif(v_passed, 0)));
 end
 $$;
 
@@ -23232,6 +24957,661 @@ as $$
   where not s.ok
 $$;
 
+-- Shared limits: one limit over stages of any pipelines
+--
+-- A limit is defined by its name, before the pipelines whose stages name it. Its parts are those of
+-- a stage's own limits, and spending:
+--
+--   max_in_flight   counted over all its stages in in_flight
+--   rate            one token bucket, in the limit's row (shared-room.sql)
+--   spending        dollars and tokens in a window of time (budgets.sql)
+--   adaptive        its rate is halved when a service asks for patience (adaptive.sql)
+--
+-- Claims under one shared limit go one at a time, whatever their stage: each locks the limits of
+-- its stage after the stage's own limiter, by their ids. Whoever ends attempts only inserts what
+-- they used and how a service refused them, and waits for nobody. A stage under a shared limit is
+-- counted in in_flight in any case, so that a limit that changes finds its places counted.
+
+-- Raises unless what a shared limit is to be is of the right form. What a throttle may say is less:
+-- it neither learns nor ends.
+create or replace function millrace.check_shared_limit(
+  p_name text,
+  p_limits jsonb,
+  p_is_throttle boolean)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_schema jsonb := millrace.shared_limit_schema();
+  v_fault jsonb;
+begin
+  if p_is_throttle then
+    v_schema := v_schema #- '{properties,adaptive}';
+  end if;
+  v_fault := millrace.find_fault(v_schema, v_schema, coalesce(p_limits, 'null'), 'limits', true);
+  if v_fault is not null then
+    raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
+      using errcode = case when p_is_throttle then 'MR002' else 'MR001' end,
+        hint = coalesce(nullif(concat_ws(' ',
+          v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.',
+          v_fault ->> 'remedy'), ''),
+          'Correct it, or leave it out. To let nothing through, pause the stages.');
+  elsif p_limits -> 'adaptive' = 'true' and not p_limits ? 'rate' then
+    raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
+      using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
+  end if;
+end
+$$;
+
+-- Makes the caller the only one who claims under a shared limit, or changes it, until it commits.
+create or replace function millrace.lock_shared_limit(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.shared_limit'), p_limit_id);
+end
+$$;
+
+-- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
+-- when there is none.
+create or replace function millrace.shared_limit_named(p_name text) returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  perform millrace.lock_shared_limit(l.id)
+  from millrace.shared_limits l
+  where l.name = p_name;
+  -- In a statement after the lock: somebody may just have changed or dropped it.
+  select l.* into v_limit from millrace.shared_limits l where l.name = p_name;
+  if not found then
+    raise exception 'there is no shared limit %', coalesce(p_name, 'null')
+      using errcode = 'MR003', hint = 'Known: ' || coalesce(
+        (select string_agg(l.name, ', ' order by l.name) from millrace.shared_limits l),
+        'none, define it with millrace.define_limit()') || '.';
+  end if;
+  return v_limit;
+end
+$$;
+
+-- Writes what a shared limit is today. What its bucket holds by the former rate stays, as far as
+-- there is room by the new one; and what it learned, while it goes on learning. The caller has
+-- locked it. Wakes its stages, of which it may let more through than before.
+create or replace function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_learns boolean := coalesce((p_limits ->> 'adaptive')::boolean, false);
+begin
+  update millrace.shared_limits l
+  set limits = p_limits,
+    tokens = millrace.bucket_of(p_limit),
+    refilled_at = greatest(millrace.now(), p_limit.refused_until),
+    share = case when v_learns then l.share else 1 end,
+    lowered_at = case when v_learns then l.lowered_at end,
+    lowered_since = case when v_learns then l.lowered_since end,
+    heed_from = case when v_learns then l.heed_from end,
+    refused_until = case when v_learns then l.refused_until end,
+    refused_by = case when v_learns then l.refused_by end
+  where l.id = p_limit.id;
+  perform millrace.wake(array(
+    select m.stage_id
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    where m.limit_id = p_limit.id
+      and s.enabled
+      and millrace.has_ready_work(m.stage_id)
+    order by m.stage_id));
+end
+$$;
+
+create or replace function millrace.define_limit(p_name text, p_limits jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
+    raise exception 'the name of a shared limit is %, but must be a lower-case name of letters, '
+      'digits and _', coalesce(quote_literal(p_name), 'null')
+      using errcode = 'MR001',
+        hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
+  end if;
+  perform millrace.check_shared_limit(p_name, p_limits, false);
+  insert into millrace.shared_limits (name, declared, limits)
+  values (p_name, p_limits, p_limits)
+  on conflict on constraint shared_limits_name_key do nothing;
+  if not found then
+    v_limit := millrace.shared_limit_named(p_name);
+    update millrace.shared_limits l set declared = p_limits where l.id = v_limit.id;
+    perform millrace.set_shared_limit(v_limit, millrace.throttled(p_limits, coalesce(
+      v_limit.throttle, '{}')));
+  end if;
+end
+$$;
+
+create or replace function millrace.drop_limit(p_name text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits := millrace.shared_limit_named(p_name);
+  v_named_by text;
+begin
+  -- A definition that names it has locked it until its transaction ends.
+  perform from millrace.shared_limits l where l.id = v_limit.id for update;
+  v_named_by := (
+    select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = v_limit.id);
+  if v_named_by is not null then
+    raise exception 'shared limit % cannot be dropped: % names it', p_name, v_named_by
+      using errcode = 'MR004', hint = 'Take it from limits.shared of each of them first.';
+  end if;
+  delete from millrace.limit_uses u where u.limit_id = v_limit.id;
+  delete from millrace.limit_refusals r where r.limit_id = v_limit.id;
+  delete from millrace.shared_limits l where l.id = v_limit.id;
+end
+$$;
+
+-- Raises MR001 unless the shared limits that a stage names are defined, each named once. It holds
+-- on to them, so that none is dropped before the definition is written.
+create or replace function millrace.check_shared_names(p_stage jsonb) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_path text[] := '{limits,shared}';
+  v_names text[] := array(select jsonb_array_elements_text(p_stage #> v_path));
+  v_known text[];
+  v_name text;
+begin
+  perform
+  from millrace.shared_limits l
+  where l.name = any (v_names)
+  order by l.id
+  for key share;
+  v_known := array(select l.name from millrace.shared_limits l order by l.name);
+  select n
+  into v_name
+  from unnest(v_names) n
+  group by n
+  having n <> all (v_known) or count(*) > 1
+  order by n
+  limit 1;
+  if found and v_name = any (v_known) then
+    raise exception 'stage %: limits.shared names % twice', p_stage ->> 'name', v_name
+      using errcode = 'MR001', hint = 'Name each shared limit once.';
+  elsif found then
+    raise exception 'stage %: limits.shared names %, which is no shared limit',
+      p_stage ->> 'name', v_name
+      using errcode = 'MR001', hint = case
+        when cardinality(v_known) = 0
+          then 'There is none: define it with millrace.define_limit() before the pipeline.'
+        else 'Known: ' || array_to_string(v_known, ', ') || '.'
+      end;
+  end if;
+end
+$$;
+
+-- define() writes which shared limits the stages of a pipeline name.
+create or replace function millrace.save_shared_names(p_pipeline_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.limited_stages m
+  using millrace.stages s, millrace.shared_limits l
+  where s.id = m.stage_id
+    and s.pipeline_id = p_pipeline_id
+    and l.id = m.limit_id
+    and not coalesce(s.limits -> 'shared' ? l.name, false);
+  insert into millrace.limited_stages (limit_id, stage_id)
+  select l.id, s.id
+  from millrace.stages s
+  cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
+  join millrace.shared_limits l on l.name = n
+  where s.pipeline_id = p_pipeline_id
+  on conflict on constraint limited_stages_pkey do nothing;
+$$;
+
+-- Shared limits: how much room a claim has under them
+
+-- Makes the caller the only one who claims under the shared limits of a stage, until it commits;
+-- false where another does, and it may not wait or has waited long enough. It has passed the
+-- stage's own limiter, and passes these by their ids. It waits for less than a second, after which
+-- Postgres would look for a deadlock: a migration may hold a limit and wait for the stage.
+create or replace function millrace.pass_shared(p_stage_id int, p_may_wait boolean)
+returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit_id int;
+  v_timeout text := current_setting('lock_timeout');
+begin
+  for v_limit_id in
+    select m.limit_id
+    from millrace.limited_stages m
+    where m.stage_id = p_stage_id
+    order by m.limit_id
+  loop
+    continue when pg_try_advisory_xact_lock(hashtext('millrace.shared_limit'), v_limit_id);
+    if not p_may_wait then
+      return false;
+    end if;
+    begin
+      perform set_config('lock_timeout', '800ms', true);
+      perform millrace.lock_shared_limit(v_limit_id);
+      perform set_config('lock_timeout', v_timeout, true);
+    exception
+      when lock_not_available then
+        return false;
+    end;
+  end loop;
+  perform millrace.learn(m.limit_id)
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and exists (select from millrace.limit_refusals r where r.limit_id = m.limit_id);
+  return true;
+end
+$$;
+
+-- Says what the token bucket of a shared limit holds now: infinity without a rate. While a service
+-- has asked for patience it does not fill; and its rate and its burst are those that it learned.
+create or replace function millrace.bucket_of(p_limit millrace.shared_limits) returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rate jsonb := p_limit.limits -> 'rate';
+  v_count float8 := (v_rate ->> 'count')::float8;
+  v_share float8;
+  v_seconds float8;
+begin
+  if v_count is null then
+    return 'infinity';
+  end if;
+  v_share := millrace.share_of(p_limit);
+  v_seconds := extract(epoch from millrace.now() - p_limit.refilled_at);
+  return least(
+    greatest(coalesce((v_rate ->> 'burst')::float8, v_count) * v_share, 1),
+    p_limit.tokens
+      + greatest(v_seconds, 0) * v_count * v_share / (v_rate ->> 'per_seconds')::float8);
+end
+$$;
+
+-- Says how many attempts are in flight at all stages of a shared limit, up to a number.
+create or replace function millrace.in_flight_under(p_limit_id int, p_most int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select count(*)
+    from (
+      select
+      from millrace.limited_stages m
+      join millrace.in_flight f on f.stage_id = m.stage_id
+      where m.limit_id = p_limit_id
+      limit p_most) f);
+end
+$$;
+
+-- Says how many attempts of one stage are in flight, up to a number.
+create or replace function millrace.in_flight_at(p_stage_id int, p_most int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select count(*)
+    from (
+      select from millrace.in_flight f
+      where f.stage_id = p_stage_id
+      limit p_most) f);
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage one shared limit lets it take now. Where it may
+-- take none, wait_ms says when to ask again. A gate takes nothing in work: only the rate is for it.
+create or replace function millrace.room_under(
+  p_limit millrace.shared_limits,
+  p_stage millrace.stages,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_max int := (p_limit.limits ->> 'max_in_flight')::int;
+  v_rate jsonb := p_limit.limits -> 'rate';
+  v_tokens float8;
+  v_share record;
+begin
+  room := p_wanted;
+  v_share := millrace.rivals_of(p_limit.id, p_stage.id);
+  if p_stage.function_name is not null then
+    if v_max is not null then
+      room := least(room, v_max - millrace.in_flight_under(p_limit.id, v_max));
+      if room > 0 and v_share.rivals > 1 then
+        room := least(room, millrace.share_for(v_max, v_share.rivals, true)
+          - millrace.in_flight_at(p_stage.id, v_max));
+      end if;
+    end if;
+    if room > 0 and p_limit.limits ? 'spending' then
+      room := millrace.room_in_budget(p_limit, p_stage, room);
+    end if;
+    -- Another stage may make room, which wakes nobody.
+    wait_ms := case when room <= 0 then 1000 end;
+  end if;
+  if room > 0 and v_rate is not null then
+    v_tokens := case
+      when p_limit.refused_until > millrace.now() then 0
+      else millrace.bucket_of(p_limit)
+    end;
+    -- What the clock's rounding took away must not cost another round.
+    v_tokens := floor(v_tokens + 1e-6);
+    room := least(room, millrace.share_for(v_tokens, v_share.rivals, v_share.is_next));
+    if room = 0 and v_tokens > 0 then
+      -- It is another stage's turn, which may have no worker at this moment.
+      wait_ms := 1000;
+    elsif room = 0 then
+      wait_ms := ceil(1000 * (
+        greatest(extract(epoch from p_limit.refused_until - millrace.now()), 0)
+          + greatest(1 - millrace.bucket_of(p_limit), 0) * (v_rate ->> 'per_seconds')::float8
+            / ((v_rate ->> 'count')::float8 * millrace.share_of(p_limit))));
+    end if;
+  end if;
+end
+$$;
+
+-- Says how many of p_wanted attempts all shared limits of a stage let it take now, as room_at()
+-- does of its own.
+create or replace function millrace.shared_room(
+  p_stage millrace.stages,
+  p_wanted int,
+  out room int,
+  out wait_ms int)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+  v_one record;
+begin
+  room := p_wanted;
+  for v_limit in
+    select l.*
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = p_stage.id
+    order by l.id
+  loop
+    v_one := millrace.room_under(v_limit, p_stage, room);
+    room := v_one.room;
+    wait_ms := v_one.wait_ms;
+    exit when room <= 0;
+  end loop;
+end
+$$;
+
+-- A claim, or a gate, takes of the token buckets of a stage's shared limits what it took; a
+-- negative number gives it back. It has passed them, so nobody else writes their rows.
+create or replace function millrace.take_shared(p_stage_id int, p_taken int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_taken <> 0 then
+    update millrace.shared_limits l
+    set tokens = millrace.bucket_of(l) - p_taken,
+      refilled_at = greatest(millrace.now(), l.refused_until)
+    from millrace.limited_stages m
+    where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate';
+  end if;
+end
+$$;
+
+-- Shared limits: a share for each stage that wants more than there is
+--
+-- A stage that works fast would take every place as soon as it is free, and one beside it get none.
+-- So a claim that would have taken more than its shared limits allow notes that its stage is short.
+-- For a while after that the others leave it a share: of places in flight as many as each of those
+-- that are short may have, and of a rate what is left of an equal part. An odd token goes to
+-- whoever has waited longest. While no other stage is short, nobody is held back and nothing noted.
+
+-- Says how many stages want something of a shared limit, this one included, and whether another of
+-- them has waited longer.
+create or replace function millrace.rivals_of(
+  p_limit_id int,
+  p_stage_id int,
+  out rivals int,
+  out is_next boolean)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As long as a stage that got nothing may be without a worker, until the sweep has woken it.
+  v_since timestamptz := millrace.now() - interval '15 seconds';
+begin
+  select 1 + count(*),
+    coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
+      select coalesce(o.taken_at, '-infinity')
+      from millrace.limited_stages o
+      where o.limit_id = p_limit_id and o.stage_id = p_stage_id), true)
+  into rivals, is_next
+  from millrace.limited_stages m
+  where m.limit_id = p_limit_id
+    and m.stage_id <> p_stage_id
+    and m.short_at > v_since;
+end
+$$;
+
+-- Says how much of what a shared limit has is for one stage, where so many want some.
+create or replace function millrace.share_for(p_amount float8, p_rivals int, p_is_next boolean)
+returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_is_next then ceil(p_amount / p_rivals)
+    else floor(p_amount / p_rivals)
+  end
+$$;
+
+-- A claim notes whether its shared limits gave its stage less than it would have taken (it took all
+-- that there was room for, or there was none and something is queued), and that it took something
+-- while another was short. Only claims of this stage write these rows, and they go one at a time.
+create or replace function millrace.note_share(
+  p_stage_id int,
+  p_room int,
+  p_is_short boolean,
+  p_taken int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_taken int := coalesce(p_taken, 0);
+  v_is_short boolean := coalesce(p_is_short and v_taken >= p_room and (p_room > 0 or exists (
+    select
+    from millrace.attempts a
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
+begin
+  update millrace.limited_stages m
+  set short_at = case when v_is_short then v_now end,
+    taken_at = case when v_taken > 0 then v_now else m.taken_at end
+  where m.stage_id = p_stage_id
+    and (m.short_at is not null or v_is_short or v_taken > 0)
+    and exists (
+      select
+      from millrace.limited_stages o
+      where o.limit_id = m.limit_id
+        and o.stage_id <> p_stage_id
+        and (v_is_short or m.short_at is not null or o.short_at > v_now - interval '15 seconds'));
+end
+$$;
+
+-- Shared limits: throttles, what is known of them, and the sweep's part
+--
+-- As a stage's throttle (throttles.sql): shared_limits.limits holds what counts today, the limit as
+-- declared with the throttle over it, and define_limit() brings both together anew.
+
+-- Puts a throttle on a shared limit, or another in the place of the one that it has.
+create or replace function millrace.throttle_shared(
+  p_name text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text,
+  p_line bigint)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+begin
+  perform millrace.check_shared_limit(p_name, p_limits, true);
+  perform millrace.check_throttle_end(p_until, p_reason);
+  v_limit := millrace.shared_limit_named(p_name);
+  update millrace.shared_limits l
+  set throttle = p_limits, until = p_until, reason = p_reason, line = p_line,
+    throttled_at = millrace.now()
+  where l.id = v_limit.id;
+  perform millrace.set_shared_limit(v_limit, millrace.throttled(v_limit.declared, p_limits));
+end
+$$;
+
+-- Takes the throttle of a shared limit away; false where it has none.
+create or replace function millrace.unthrottle_shared(p_name text) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits := millrace.shared_limit_named(p_name);
+begin
+  if v_limit.throttle is null then
+    return false;
+  end if;
+  update millrace.shared_limits l
+  set throttle = null, until = null, reason = null, line = null, throttled_at = null
+  where l.id = v_limit.id;
+  perform millrace.set_shared_limit(v_limit, v_limit.declared);
+  return true;
+end
+$$;
+
+create or replace function millrace.throttle_limit(
+  p_name text,
+  p_limits jsonb,
+  p_until timestamptz,
+  p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_line bigint := nextval('millrace.journal_id_seq');
+begin
+  perform millrace.throttle_shared(p_name, p_limits, p_until, p_reason, v_line);
+  perform millrace.note('throttle', null, null, '{}', jsonb_build_object(
+    'id', v_line, 'reason', p_reason,
+    'outcome', jsonb_build_object('limit', p_name, 'limits', p_limits, 'until', p_until)));
+end
+$$;
+
+create or replace function millrace.unthrottle_limit(p_name text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not millrace.unthrottle_shared(p_name) then
+    raise exception 'shared limit % has no throttle', p_name
+      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
+  end if;
+  perform millrace.note('unthrottle', null, null, '{}',
+    jsonb_build_object('outcome', jsonb_build_object('limit', p_name)));
+end
+$$;
+
+-- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
+-- claim came for, and forgets what limits learned that have their whole rate back. A limit that a
+-- claim is passing this moment is left to the next sweep.
+create or replace function millrace.sweep_shared_limits() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text;
+  v_id int;
+  v_context text;
+begin
+  perform millrace.sum_limit_uses(10000);
+  for v_id, v_name in
+    select l.id, l.name
+    from millrace.shared_limits l
+    where l.until <= millrace.now()
+      or (l.lowered_at is not null and millrace.share_of(l) >= 1)
+      or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
+    order by l.id
+  loop
+    continue when not pg_try_advisory_xact_lock(hashtext('millrace.shared_limit'), v_id);
+    perform millrace.learn(v_id);
+    -- Somebody may have made it a longer one meanwhile.
+    continue when not exists (
+      select from millrace.shared_limits l where l.id = v_id and l.until <= millrace.now());
+    perform millrace.unthrottle_shared(v_name);
+    perform millrace.note('unthrottle', null, null, '{}', jsonb_build_object(
+      'key', 'engine', 'reason', 'its time was over',
+      'outcome', jsonb_build_object('limit', v_name)));
+  end loop;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        'The sweep of shared limits failed: ' || sqlerrm) then
+      raise;
+    end if;
+end
+$$;
+
+-- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
+create or replace function millrace.shared_limit_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'shared limit ' || l.name || ' lets its stages work', cardinality(l.spent_for) = 0,
+    coalesce(nullif(concat_ws('; ',
+      case
+        when l.throttled_until is not null then format('throttled until %s: %s',
+          to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
+      end,
+      case
+        when l.learned_share is not null then format(
+          'it learned %s of its rate from %s', l.learned_share, l.learned_from)
+      end,
+      case
+        when cardinality(l.spent_for) > 0 then format(
+          'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
+            || '''{"spending": …}'', until, ''reason'') raises it for a while',
+          array_to_string(l.spent_for, ' and '),
+          to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
+      end), ''), 'as declared')
+  from millrace.shared_limit_state l
+$$;
+
 -- Concurrency groups: how the queue of a stage is sorted.
 --
 -- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
@@ -23417,7 +25797,7 @@ begin
     select t.id,
       millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
         as sorted_anew,
-      coalesce(millrace.limits_of(s) ?| array['max_in_flight', 'concurrency'], false) as counted
+      millrace.counts_in_flight(millrace.limits_of(s)) as counted
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
     where t.pipeline_id = p_pipeline_id and t.limits is not null
@@ -24611,7 +26991,8 @@ begin
       raise exception 'stage %: shows is missing, but the projection is status',
         v_stage ->> 'name'
         using errcode = 'MR001', hint = 'Say which values stand for it: "shows": {"queued": …, '
-          '"started": …, "completed": …}, or {"asked": …} for a manual stage.';
+          '"started": …, "completed": …}; {"asked": …} for a manual stage, {"queued": …, '
+          '"completed": …} for a gate.';
     elsif v_before is not null and v_before <> all (millrace.edges_to(v_stage)) then
       raise exception 'the stages are no chain: % and % may be under way at once',
         v_before, v_stage ->> 'name'
@@ -25085,12 +27466,13 @@ $$;
 -- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
--- version that a row's live run has, else of the current one.
+-- version that a row's live run has, else of the current one. A due time that they write moves the
+-- retry that waits for it.
 
 -- Says of entities, with the values that were written, where their latest runs stand: the version
--- to judge by, the stage that is live, and the last stage that may be started over, null where
--- there was no run. Ordered by entity first, runs are found by it in every plan, also in one of a
--- time when there were none.
+-- to judge by, the stage that is live, or that a run which is over has bypassed last, and the last
+-- stage that may be started over, null where there was no run. Ordered by entity first, runs are
+-- found by it in every plan, also in one of a time when there were none.
 create or replace function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -25105,7 +27487,7 @@ begin
   return query
     select i.id, i.was, i.now, i.place, r.id, r.status,
       case when r.status = 'running' then r.version_id else p.current_version_id end,
-      case when r.status = 'running' then f.stage_id end,
+      case when r.status = 'running' or f.bypassed then f.stage_id end,
       case
         when r.status = 'completed' and r.ended_as is null then 1000000
         else (
@@ -25125,7 +27507,7 @@ begin
       order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
-      select a.stage_id
+      select a.stage_id, a.state = 'skipped' as bypassed
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       where a.run_id = r.id
@@ -25133,6 +27515,7 @@ begin
         and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
+            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc
@@ -25258,6 +27641,107 @@ begin
           v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
+end
+$$;
+
+-- Raises MR005 where a due time was written that moves nothing: at a row in no backoff, at one that
+-- its tenant's quota holds back, or a time at which nothing would ever be due.
+create or replace function millrace.refuse_retry(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
+  v_column text := v_status ->> 'retry_at';
+  v_faults text[];
+begin
+  select array_agg(i.id order by i.id) into v_faults
+  from unnest(p_ids, p_was) i(id, was)
+  where i.was is null;
+  if v_faults is not null then
+    raise exception '% was written to %, but no retry waits there',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = format('Only a retry in backoff can be moved. '
+        'To begin a stage, write %s.', v_status ->> 'column');
+  end if;
+  select array_agg(i.id order by i.id) into v_faults
+  from unnest(p_ids, p_at) i(id, at)
+  where i.at is null or i.at > millrace.now() + interval '1 year' or not isfinite(i.at);
+  if v_faults is not null then
+    raise exception '% of % was set to no time within a year',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). '
+        'To stop a run: select millrace.cancel(run).';
+  end if;
+  v_faults := array(
+    select r.entity_id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by 1);
+  if cardinality(v_faults) > 0 then
+    raise exception '% was written to %, whose quota holds them back',
+      v_column, millrace.rows_named(v_faults)
+      using errcode = 'MR005', hint = 'They go on when its window is over, or once it is raised.';
+  end if;
+end
+$$;
+
+-- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
+-- now. A retry that a worker has just taken stays its own, and its row shows that again. The
+-- caller, an intake trigger, holds the entities.
+create or replace function millrace.on_retries_moved(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_nestloop = on
+set enable_seqscan = off
+set enable_indexonlyscan = off
+set enable_mergejoin = off
+set enable_hashjoin = off
+set enable_memoize = off
+set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+  v_ids bigint[];
+  v_stages int[];
+begin
+  perform millrace.refuse_retry(p_pipeline_id, p_ids, p_was, p_at);
+  select coalesce(array_agg(l.id), '{}') into v_runs
+  from (
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by r.id + 0
+    for no key update) l;
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = any (v_runs)
+      and a.state = 'queued'
+    order by a.id
+    for update);
+  update millrace.attempts a
+  set queue_at = greatest(i.at, v_now)
+  from millrace.runs r, unnest(p_ids, p_at) i(id, at)
+  where a.id = any (v_ids)
+    and r.id = a.run_id
+    and i.id = r.entity_id;
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, v_runs) from unnest(v_stages) s;
+  perform millrace.show_status(p_pipeline_id, p_ids);
+  perform millrace.wake(v_stages);
 end
 $$;
 
@@ -25500,10 +27984,20 @@ as $$
       select
       from stage b
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
+  union
+  -- A stage is bypassed where its run ends with it.
+  select w, d, 'skip'
+  from stage b
+  join stage s on s.place < b.place
+  cross join lateral unnest(millrace.live_values(b.shows)) w
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and w <> d
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there;
--- what follows a stage that was done begins by a condition, or when a person asks for it.
+-- what follows a stage that was done begins by a condition, or when a person asks for it. A run
+-- whose last stage was bypassed rests there with the value of one before it.
 create or replace function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
@@ -25523,6 +28017,13 @@ as $$
     and not exists (select
       from stage l
       where l.place > s.place and not l.may_skip and not l.demanded)
+  union
+  select d, b.id, b.place, false
+  from stage b
+  join stage s on s.place < b.place
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and d is not null
   union
   select f.value, null, s.place, false
   from stage s
@@ -25991,7 +28492,7 @@ end $$$f$,
           null::int as done_id, null::text as via, null::timestamptz as retry_at
         from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
       from unnest(p_stages) s
-      where s.kind <> 'manual'), E'\n  when '''' then null;'));
+      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;'));
 end
 $write$;
 
@@ -26631,10 +29132,10 @@ begin
 end
 $$;
 
--- Finds what decides what the latest runs of entities show: the live attempt, the last completed
--- one of a run that is over, or the one that failed; and in which phase that is. done_id is the
--- stage completed right before the live one, via what a person's shows. dropped: over without
--- having been in work. An entity whose run is between two stages is left out.
+-- Finds what decides what the latest runs of entities show: the live attempt, the last completed or
+-- bypassed one of a run that is over, or the one that failed; and in which phase that is. done_id
+-- is the stage completed right before the live or bypassed one, via what a person's shows. dropped:
+-- over without having been in work. An entity whose run is between two stages is left out.
 create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -26652,6 +29153,7 @@ begin
     select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
       case
         when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
+        when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
         when r.status = 'completed' then 'completed'
         when r.status = 'failed' and w.started_at is not null then 'failed'
         when r.status <> 'running' then 'dropped'
@@ -26672,8 +29174,7 @@ begin
       select r.status = 'completed' and r.began_from is not null and exists (
         select from millrace.attempts a
         where a.run_id = r.id and not a.superseded
-          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded
-      offset 0) e
+          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded offset 0) e
     left join lateral (
       select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
@@ -26684,20 +29185,21 @@ begin
         and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
+            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc
       limit 1) w on true
     left join lateral (
       select b.* from millrace.done_before(r.id, r.version_id, w.position) b
-      where r.status = 'running' and w.needs <> '{}' offset 0) d on true
+      where (r.status = 'running' or w.state = 'skipped') and w.needs <> '{}' offset 0) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
 
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
 -- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
--- for as completed.
+-- for as completed; one whose last stage was bypassed shows what it had come to before.
 create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -26717,16 +29219,19 @@ begin
           millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
           select n.value
           from millrace.nothing_done(d.version_id) n))
+        when 'bypassed' then coalesce(d.via, (
+          select s.shows ->> 'completed' from millrace.stages s where s.id = d.done_id),
+          d.shows ->> 'queued')
         when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
         else d.shows ->> d.phase
       end,
       d.phase,
-      case when d.phase not in ('ended', 'discarded') then d.stage_id end,
-      case d.phase when 'ended' then d.stage_id else d.done_id end,
+      case when d.phase not in ('ended', 'discarded', 'bypassed') then d.stage_id end,
+      case d.phase when 'ended' then d.stage_id when 'bypassed' then null else d.done_id end,
       case
         when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
-        else d.via
+        when d.phase <> 'bypassed' then d.via
       end,
       case
         when d.run_status = 'completed' then 0
@@ -26952,6 +29457,34 @@ begin
 end
 $write$;
 
+-- Writes the statements that move retries to the due times that people wrote, at rows whose status
+-- stayed; empty where the definition has no column for them. A status that is written too begins
+-- its stage at once.
+create or replace function millrace.intake_of_retries(
+  p_pipeline millrace.pipelines, p_from text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if not p_pipeline.status ? 'retry_at' then
+    return '';
+  end if;
+  return format($f$
+    select array_agg(n.%1$I::text order by n.%1$I) as ids,
+      array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at
+    into v_moved
+    from %4$s
+    where n.%3$I is not distinct from o.%3$I
+      and n.%2$I is distinct from o.%2$I;
+    if v_moved.ids is not null then
+      perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
+    end if;$f$,
+    p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'column',
+    p_from, p_pipeline.id);
+end
+$write$;
+
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
 -- keeps its plan of a reference's check, too, and the history refers to the rows.
@@ -26981,7 +29514,7 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_actor text;
   v_said text; v_told text[];
-  v_written record;
+  v_written record; v_moved record;
 begin
   if tg_op = 'UPDATE' then
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
@@ -26992,7 +29525,7 @@ begin
     where %5$s;
     if v_written.ids is not null then
       v_actor := millrace.actor(tg_relid);%6$s
-    end if;
+    end if;%10$s
   else
     select array_agg(n.%2$s::text order by n.%2$s) as ids,
       array_fill(null::text, array[count(*)::int]) as was,
@@ -27011,7 +29544,7 @@ begin
   return null;
 end $$;$f$,
     p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id);
+    v_bodies[2], p_pipeline.id, millrace.intake_of_retries(p_pipeline, v_both));
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;
@@ -27265,6 +29798,299 @@ begin
 end
 $$;
 
+-- Taking up: rows that a bypass has left out are started at the stage
+--
+-- Nobody waits: a row that somebody holds, and one whose run is still live, stays remembered for
+-- the next call. What counts is the row's latest run: where the stage is no longer left out there,
+-- somebody has started it since, and the row is forgotten.
+
+-- Says of rows what their latest run makes of the stage that was left out: ready to be taken up,
+-- live, since (somebody has started it), or pruned (no run is known any more).
+create or replace function millrace.states_of_bypassed(p_stage millrace.stages, p_ids text[])
+returns table (id text, state text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_ways int[] := millrace.ways_of(p_stage.pipeline_id);
+begin
+  return query
+    select i.id, case
+      when r.id is null then 'pruned'
+      when a.left_out is not true then 'since'
+      when r.status = 'running' then 'live'
+      else 'ready'
+    end
+    from unnest(p_ids) with ordinality i(id, place)
+    left join lateral (
+      select o.id, o.status
+      from millrace.runs o
+      where o.entity_id = any (array[i.id])
+        and o.pipeline_id = any (v_ways)
+      order by o.entity_id desc, o.id desc
+      limit 1) r on true
+    left join lateral (
+      select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
+      from millrace.attempts w
+      where w.run_id = r.id
+        and w.stage_id = p_stage.id
+        and not w.superseded
+      order by w.number desc
+      limit 1) a on true
+    order by i.place;
+end
+$$;
+
+-- Finds those of these rows that are in their table no more.
+create or replace function millrace.rows_gone(p_pipeline_id int, p_ids text[]) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select i.id
+    from unnest(p_ids, millrace.sizes_of_entities(p_pipeline_id, p_ids)) i(id, size)
+    where i.size is null);
+end
+$$;
+
+-- Starts held rows at the stage that was left out, or those of which no run is known any more at
+-- the first one, and forgets them; returns how many. A stage on demand is begun by its name. A
+-- portion that raises is halved: a row that cannot start stays remembered, and the log says why.
+create or replace function millrace.start_bypassed(
+  p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+  v_context text;
+begin
+  if cardinality(p_ids) = 0 then
+    return 0;
+  end if;
+  begin
+    delete from millrace.bypassed b
+    where b.stage_id = p_stage.id
+      and b.entity_id = any (p_ids);
+    perform millrace.queue_stage(p_stage.pipeline_id,
+      case when p_first then millrace.first_stage(p_stage.pipeline_id) else p_stage.id end,
+      p_ids, p_ids, p_by_name => not p_first and exists (
+        select
+        from millrace.pipelines p
+        join millrace.version_stages vs
+          on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+        where p.id = p_stage.pipeline_id
+          and vs.on_demand));
+    return cardinality(p_ids);
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      perform millrace.report('error', 'not_taken_up', format(
+        'Row %s cannot be taken up at stage %s%s: %s', p_ids[1], p_stage.name,
+        case when v_half > 0 then ', nor can ' || cardinality(p_ids) - 1 || ' others' end,
+        sqlerrm));
+      return 0;
+    end if;
+  end;
+  return millrace.start_bypassed(p_stage, p_ids[:v_half], p_first, p_until)
+    + millrace.start_bypassed(p_stage, p_ids[v_half + 1:], p_first, p_until);
+end
+$$;
+
+-- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
+-- are gone or were started since. Returns how many it started.
+create or replace function millrace.take_up_portion(
+  p_stage millrace.stages, p_ids text[], p_limit int, p_until timestamptz
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- Asked without locks first, since most of a long list may be live.
+  v_wanted text[] := array(
+    select s.id
+    from millrace.states_of_bypassed(p_stage, p_ids) s
+    where s.state <> 'live');
+  v_held text[] := millrace.lock_entities(p_stage.pipeline_id, v_wanted, false);
+  v_found record;
+begin
+  with found as materialized (
+    select s.id, s.state, row_number() over (partition by s.state <> 'since') as turn
+    from millrace.states_of_bypassed(p_stage, array(
+      select i.id
+      from unnest(v_wanted) with ordinality i(id, place)
+      where i.id = any (v_held)
+      order by i.place)) s
+    where s.state <> 'live'
+  )
+  select
+    coalesce(array_agg(f.id) filter (where f.state = 'ready' and f.turn <= p_limit), '{}')
+      as ready,
+    coalesce(array_agg(f.id) filter (where f.state = 'pruned' and f.turn <= p_limit), '{}')
+      as pruned,
+    coalesce(array_agg(f.id) filter (where f.state = 'since'), '{}') as since
+  into v_found
+  from found f;
+  delete from millrace.bypassed b
+  where (b.stage_id, b.entity_id) in (
+    select o.stage_id, o.entity_id
+    from millrace.bypassed o
+    where o.stage_id = p_stage.id
+      and o.entity_id = any (v_found.since || millrace.rows_gone(p_stage.pipeline_id, array(
+        select i from unnest(v_wanted) i where i <> all (v_held))))
+    for update skip locked);
+  return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
+    + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
+end
+$$;
+
+-- Raises MR004 unless what is taken up at a stage would be worked there.
+create or replace function millrace.check_take_up(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    raise exception 'p_limit is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Call it again for more.';
+  elsif p_stage.bypassed then
+    raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
+      using errcode = 'MR004',
+        hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
+  elsif not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs
+        on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+      where p.id = p_stage.pipeline_id) then
+    raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
+      using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
+        'another stage with millrace.start().';
+  elsif millrace.is_spent_out(p_stage) then
+    raise exception 'the budget of stage % is spent: what is taken up would be left out again',
+      p_stage.name
+      using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
+  end if;
+end
+$$;
+
+-- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
+-- started.
+create or replace function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '5 seconds';
+  v_last_at timestamptz := '-infinity';
+  v_last_run bigint := 0;
+  v_next record;
+  v_started int := 0;
+begin
+  perform millrace.check_take_up(p_stage, p_limit);
+  loop
+    select count(*) as found, array_agg(q.entity_id order by q.at, q.run_id) as ids,
+      max(q.at) as at, array_agg(q.run_id order by q.at, q.run_id) as run_ids
+    into v_next
+    from (
+      select b.entity_id, b.at, b.run_id
+      from millrace.bypassed b
+      where b.stage_id = p_stage.id
+        and (b.at, b.run_id) > (v_last_at, v_last_run)
+      order by b.at, b.run_id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.at;
+    v_last_run := v_next.run_ids[v_next.found];
+    v_started := v_started + millrace.take_up_portion(
+      p_stage, v_next.ids, p_limit - v_started, v_until);
+    exit when v_next.found < 500 or v_started >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_started;
+end
+$$;
+
+create or replace function millrace.take_up(
+  p_pipeline text, p_stage text, p_limit int default 1000
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_started int := millrace.take_up_rows(millrace.stage_named(p_pipeline, p_stage), p_limit);
+begin
+  perform millrace.note('take_up', p_pipeline, p_stage, '{}', jsonb_build_object(
+    'runs', v_started, 'outcome', jsonb_build_object('started', v_started)));
+  return v_started;
+end
+$$;
+
+-- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
+-- out: nothing will tell of that any more.
+create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from millrace.bypassed) then
+    return;
+  end if;
+  delete from millrace.bypassed b
+  where (b.stage_id, b.entity_id) in (
+    select o.stage_id, o.entity_id
+    from millrace.runs r
+    join millrace.attempts a
+      on a.run_id = r.id and a.state = 'completed' and not a.superseded
+    join millrace.bypassed o
+      on o.stage_id = a.stage_id and o.entity_id = r.entity_id and o.run_id <= r.id
+    where r.id = any (p_run_ids)
+    for update of o skip locked);
+end
+$$;
+
+-- Bypasses a stage for an operator, ends that, or takes up what was left out. Returns what the
+-- journal is to say of it.
+create or replace function millrace.act_on_bypass(
+  p_caller millrace.caller, p_request jsonb, p_line bigint
+) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_stage millrace.stages;
+  v_outcome jsonb := '{}';
+begin
+  perform millrace.need_fields(p_request, 'pipeline', 'stage');
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  case p_request ->> 'verb'
+    when 'bypass' then
+      v_outcome := jsonb_build_object('until', millrace.asked_end(p_request), 'skipped',
+        millrace.begin_bypass(
+          v_stage, p_request ->> 'reason', millrace.asked_end(p_request), p_line));
+    when 'end_bypass' then
+      perform millrace.end_bypass_of(v_stage);
+    when 'take_up' then
+      v_outcome := jsonb_build_object('started',
+        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
+  end case;
+  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+    'outcome', v_outcome);
+end
+$$;
+
 -- Throttles: a stage's rate or places in flight, over its definition, for a while
 --
 -- stages.limits holds what counts today: the limits of the definition with those of the throttle
@@ -27305,6 +30131,25 @@ begin
 end
 $$;
 
+-- Raises MR002 unless a throttle says until when it holds, and why.
+create or replace function millrace.check_throttle_end(p_until timestamptz, p_reason text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_until is null or p_until <= millrace.now()
+    or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now',
+      coalesce(p_until::text, 'missing')
+      using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a throttle has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+end
+$$;
+
 -- Changes the limits of a stage that hold today. It waits for the claims that are passing its
 -- limiter, and keeps others out until its transaction ends. What was taken without a limit is
 -- counted; what nobody counts any more is forgotten.
@@ -27320,7 +30165,7 @@ begin
   set limits = p_limits
   where s.id = p_stage_id
   returning s.* into v_stage;
-  if coalesce(p_limits ?| array['max_in_flight', 'concurrency'], false) then
+  if millrace.counts_in_flight(p_limits) then
     perform millrace.count_attempts(v_stage, 5000);
   else
     delete from millrace.in_flight f
@@ -27349,19 +30194,16 @@ declare
   v_declared jsonb;
 begin
   perform millrace.check_throttle(p_limits);
-  if p_stage.function_name is null then
+  if p_stage.kind = 'gate' and p_limits ? 'max_in_flight' then
+    raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
+      using errcode = 'MR002', hint = 'Throttle its rate alone: {"rate": {"count": 10, '
+        '"per_seconds": 60}}.';
+  elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
-  elsif p_until is null or p_until <= millrace.now()
-    or p_until > millrace.now() + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now',
-      coalesce(p_until::text, 'missing')
-      using errcode = 'MR002', hint = 'For good, set the limit in the stage''s definition.';
-  elsif coalesce(btrim(p_reason), '') = '' then
-    raise exception 'reason is missing, but a throttle has one'
-      using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
+  perform millrace.check_throttle_end(p_until, p_reason);
   -- Before the limits are read, which define() or somebody else may be changing.
   perform pg_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id);
   perform
@@ -27492,6 +30334,109 @@ begin
   where s.id = t.stage_id and s.pipeline_id = p_pipeline_id;
 end
 $$;
+
+-- Traces: the uuid column of an entity that is the trace id of all its runs
+--
+-- Each run has a trace id of its own unless its row brings one along. So what was done for a row,
+-- here and at every service, is found by one id, however often it was started. A child run has its
+-- parent's, whatever its own pipeline declares: it is part of what the parent does.
+
+-- Raises MR001 unless the column that is to be the trace of an entity is of type uuid.
+create or replace function millrace.check_trace(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_entity jsonb := p_definition -> 'entity';
+  v_type text;
+begin
+  if not v_entity ? 'trace' then
+    return;
+  end if;
+  select format_type(a.atttypid, null)
+  into v_type
+  from pg_attribute a
+  where a.attrelid = to_regclass(v_entity ->> 'table')
+    and a.attname = v_entity ->> 'trace'
+    and a.attnum > 0
+    and not a.attisdropped;
+  if v_type is distinct from 'uuid' then
+    raise exception 'entity.trace is %, which is %', v_entity -> 'trace',
+      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
+      using errcode = 'MR001',
+        hint = format('Name a column of type uuid: alter table %s add column trace_id uuid not '
+        'null default gen_random_uuid(); or leave it out.', v_entity ->> 'table');
+  end if;
+end
+$$;
+
+-- define() keeps which column is the trace of the rows of a pipeline.
+create or replace function millrace.save_trace(p_pipeline_id int, p_definition jsonb) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.pipelines p
+  set trace_column = p_definition #>> '{entity,trace}'
+  where p.id = p_pipeline_id
+    and p.trace_column is distinct from p_definition #>> '{entity,trace}'
+$$;
+
+-- Creates the __traces function of a pipeline, or drops it where none is declared. A column that
+-- was renamed since must not make a user's own write fail.
+create or replace function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if p_pipeline.trace_column is null then
+    execute format('drop function if exists millrace.%I(text[])', p_pipeline.name || '__traces');
+    return;
+  end if;
+  execute format($f$
+create or replace function millrace.%1$I(p_ids text[]) returns uuid[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_variable
+begin
+  return array(
+    select (select e.%5$I::uuid from %3$s e where e.%2$I = i.id::%4$s)
+    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+exception
+  when others then
+    if millrace.error_kind(sqlstate) <> 'lasting' then
+      raise;
+    end if;
+    perform millrace.report('error', 'trace_unreadable', %6$L || sqlerrm,
+      jsonb_build_object('column', %5$L));
+    return array_fill(null::uuid, array[cardinality(p_ids)]);
+end $$$f$, p_pipeline.name || '__traces', p_pipeline.entity_key, p_pipeline.entity_table,
+    p_key_type, p_pipeline.trace_column,
+    format('The traces of pipeline %s cannot be read, so that each run starts with its own: ',
+      p_pipeline.name));
+end
+$write$;
+
+-- Creates traces_of_entities(), which leads to the __traces functions of the pipelines that have
+-- one.
+create or replace function millrace.write_trace_dispatch() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_ids int[];
+  v_names text[];
+begin
+  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
+  into v_ids, v_names
+  from millrace.pipelines p
+  where p.trace_column is not null;
+  perform millrace.write_way('traces_of_entities',
+    '(p_pipeline_id int, p_ids text[]) returns uuid[]', v_ids,
+    array(select format('return millrace.%I(p_ids);', n || '__traces') from unnest(v_names) n),
+    'the trace columns of a pipeline''s entities in the order of their keys; null where none is '
+    'declared.');
+end
+$write$;
 
 select pg_temp.put_view('millrace.done_attempts', false, $view$
 -- What "done" means
@@ -27821,8 +30766,9 @@ where a.late_at is not null
 union all
 select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
 from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-where a.state in ('queued', 'started')
+join millrace.stages s on s.id = a.stage_id
+where (s.kind in ('manual', 'pipeline') and a.state in ('queued', 'started'))
+  or (s.kind = 'gate' and a.state in ('started', 'waiting'))
 union all
 select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
 from millrace.attempts a
@@ -28077,6 +31023,25 @@ select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m
 from millrace.alert_messages m
 join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc
+$view$);
+
+select pg_temp.put_view('millrace.pressure_faults', true, $view$
+-- Finds stages whose limits name others than the table of back pressure.
+create or replace view millrace.pressure_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is held back by those that its limits name', null::bigint, null::bigint,
+  format('stage %s: %s', s.name, coalesce(b.stage, 'stage ' || k.later_id))
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join lateral millrace.pressures_in(s.limits) b on true
+full join (
+  select o.stage_id, o.later_id, q.name || '.' || l.name as full_name
+  from millrace.back_pressures o
+  join millrace.stages l on l.id = o.later_id
+  join millrace.pipelines q on q.id = l.pipeline_id) k
+  on k.stage_id = s.id
+  and k.full_name = case when b.stage like '%.%' then b.stage else p.name || '.' || b.stage end
+where (b.stage is not null and k.later_id is null)
+  or (b.stage is null and k.later_id is not null)
 $view$);
 
 select pg_temp.put_view('millrace.limit_faults', true, $view$
@@ -28475,6 +31440,99 @@ where p.sla is not null
 order by p.name
 $view$);
 
+select pg_temp.put_view('millrace.shared_limit_faults', true, $view$
+-- Finds shared limits that hold for other stages than name them, that are not as declared and
+-- throttled, or that contradict what they learned; and work under one that it does not count. A
+-- stage that has just come under a limit is counted by the next sweep.
+create or replace view millrace.shared_limit_faults (rule, run_id, attempt_id, detail) as
+select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
+  format('stage %s of %s', s.name, p.name)
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+where array(
+    select l.name
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = s.id
+    order by l.name)
+  <> array(
+    select n
+    from jsonb_array_elements_text(s.limits -> 'shared') n
+    order by n)
+union all
+select 'a shared limit is what was declared, with its throttle over it', null, null, l.name
+from millrace.shared_limits l
+where l.limits <> millrace.throttled(l.declared, coalesce(l.throttle, '{}'))
+union all
+select 'a shared limit has its whole rate, or says since when it has not', null, null, l.name
+from millrace.shared_limits l
+where l.share not between 0 and 1
+  or (l.lowered_at is null and l.share <> 1)
+  or num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) not in (0, 4)
+  or l.lowered_since > l.lowered_at
+union all
+select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
+  format('stage %s', s.name)
+from millrace.limited_stages m
+join millrace.stages s on s.id = m.stage_id
+join millrace.attempts a on a.stage_id = m.stage_id
+where a.queue_at is not null
+  and a.state = 'started'
+  and a.started_at > m.since + interval '1 minute'
+  and not exists (
+    select
+    from millrace.in_flight f
+    where f.attempt_id = a.id and f.token = a.token)
+$view$);
+
+select pg_temp.put_view('millrace.shared_limit_state', true, $view$
+create or replace view millrace.shared_limit_state as
+select l.name,
+  array(
+    select p.name || '.' || s.name
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = l.id
+    order by s.id) as stages,
+  l.declared,
+  case
+    when h.share < 1 then jsonb_set(l.limits, '{rate,count}',
+      to_jsonb(round(((l.limits #>> '{rate,count}')::float8 * h.share)::numeric, 3)))
+    else l.limits
+  end as today,
+  case when l.throttle is not null then l.reason end as throttled_for,
+  l.until as throttled_until,
+  case when h.share < 1 then round(h.share::numeric, 3) end as learned_share,
+  case when h.share < 1 then l.refused_by end as learned_from,
+  case when h.share < 1 then l.lowered_since end as learned_since,
+  case when l.refused_until > millrace.now() then l.refused_until end as refused_until,
+  (
+    select count(*)
+    from millrace.limited_stages m
+    join millrace.in_flight f on f.stage_id = m.stage_id
+    where m.limit_id = l.id) as in_flight,
+  u.usd as spent_usd,
+  u.tokens as spent_tokens,
+  u.window_ends_at,
+  array(
+    select p.name || '.' || s.name
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = l.id
+      and u.window_ends_at is not null
+      and millrace.is_spent_under(l, s.id)
+    order by s.id) as spent_for
+from millrace.shared_limits l
+cross join lateral (select millrace.share_of(l) as share) h
+cross join lateral (
+  select case when l.limits ? 'spending' then (millrace.spent_under(l, 'usd')).spent end as usd,
+    case when l.limits ? 'spending' then (millrace.spent_under(l, 'tokens')).spent end as tokens,
+    millrace.window_over(l) as window_ends_at) u
+order by l.name
+$view$);
+
 select pg_temp.put_view('millrace.status_moves', true, $view$
 create or replace view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
@@ -28500,6 +31558,40 @@ cross join lateral (
   where vs.version_id = p.current_version_id
     and not t.enabled) s
 order by p.name, s.position
+$view$);
+
+select pg_temp.put_view('millrace.bypass_faults', true, $view$
+-- Finds stages whose switch is not what their bypass says, and rows whose latest run has left a
+-- stage out by a bypass, but that take_up() would not find. A retry of the stage that was left out,
+-- or a copy of what an earlier run had, names another attempt.
+create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is switched as its bypass says', null::bigint, null::bigint,
+  format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
+from millrace.stages s
+where s.bypassed <> exists (
+  select
+  from millrace.bypasses b
+  where b.stage_id = s.id)
+union all
+select 'what a run leaves out by a bypass is remembered', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+join millrace.runs r on r.id = a.run_id
+where a.state = 'skipped'
+  and a.error ->> 'code' = 'bypassed'
+  and not a.superseded
+  and a.parent_id is null
+  and not exists (
+    select
+    from millrace.runs o
+    where o.entity_id = r.entity_id
+      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.id > r.id)
+  and not exists (
+    select
+    from millrace.bypassed b
+    where b.stage_id = a.stage_id
+      and b.entity_id = r.entity_id)
 $view$);
 
 create or replace trigger alert_rules_are_checked
@@ -28846,6 +31938,18 @@ revoke all on function public.millrace_decide(bigint, jsonb)
 
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
 
+comment on view millrace.pressure_faults is
+  'Stages whose limits name others than millrace.back_pressures, for check_invariants().';
+
+comment on function millrace.bypass(text, text, text, timestamptz) is
+  'Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is '
+  'skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). '
+  'Returns how many it has skipped at once.';
+
+comment on function millrace.end_bypass(text, text) is
+  'Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts '
+  'that.';
+
 comment on view millrace.limit_faults is
   'Queued attempts out of reach, and groups left parked, for check_invariants().';
 
@@ -28891,8 +31995,10 @@ comment on function millrace.cut_over_way(text, text) is
 comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
-  'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
-  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+  'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence; '
+  'preview, begin, continue, abort and status of a bulk; grant and revoke. A run may be named by '
+  'pipeline and entity; throttle and unthrottle take a stage of a pipeline, or a shared limit as '
+  '"limit".';
 
 revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
 
@@ -28900,7 +32006,7 @@ grant execute on function public.millrace_act(jsonb) to authenticated, service_r
 
 comment on function public.millrace_overview(jsonb) is
   'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
-  'paused and throttled, open alerts, and bulks that run. For operators.';
+  'paused and throttled, shared limits, open alerts, and bulks that run. For operators.';
 
 comment on function public.millrace_pipeline(jsonb) is
   'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
@@ -29045,6 +32151,29 @@ comment on view millrace.run_slas is
   '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
   'one sweep late; with over 5000 live runs, as of counted_at.';
 
+comment on view millrace.shared_limit_faults is
+  'Shared limits that do not hold what they say, for check_invariants().';
+
+comment on function millrace.define_limit(text, jsonb) is
+  'Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60, '
+  '"per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens": '
+  '1000000, "per_seconds": 86400}}, each of them or several.';
+
+comment on function millrace.drop_limit(text) is
+  'Drops a shared limit that no stage names any more.';
+
+comment on function millrace.throttle_limit(text, jsonb, timestamptz, text) is
+  'Sets parts of a shared limit over its definition, lower or higher, until a time and for a '
+  'reason: {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.';
+
+comment on function millrace.unthrottle_limit(text) is
+  'Takes the throttle of a shared limit away; what it was defined as holds again.';
+
+comment on view millrace.shared_limit_state is
+  'Each shared limit: its stages, what it was declared as and what holds today, why it is '
+  'throttled, what it learned from whom, what is in flight and spent, and for which stages its '
+  'budget pays nothing more in this window.';
+
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
   'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
@@ -29094,6 +32223,14 @@ comment on function millrace.unpause(text, text) is
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
 
+comment on function millrace.take_up(text, text, int) is
+  'Starts rows at a stage that a bypass had left out, oldest first and so many at most, and '
+  'returns how many. Rows that are gone or were started since are forgotten; those whose run is '
+  'live, or that somebody holds, stay for the next call.';
+
+comment on view millrace.bypass_faults is
+  'Bypasses that contradict what they have left out, for check_invariants().';
+
 comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
   'Sets the rate or the places in flight of a stage, over its definition, until a time and for a '
   'reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.';
@@ -29115,7 +32252,8 @@ begin
       and f.prorettype <> 'trigger'::regtype
       and (f.proname = any (array[
       'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
-      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities'
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities',
+      'traces_of_entities'
     ]::text[])
         or exists (
           select
@@ -29196,7 +32334,8 @@ begin
       'millrace.save_version_stages(int4, int4, jsonb)', 'millrace.note_awaited(int4)',
       'millrace.save_version(int4, jsonb)', 'millrace.add_columns(regclass, text[])',
       'millrace.save_pipeline(jsonb, regclass)', 'millrace.lock_table(jsonb, regclass)',
-      'millrace.define(jsonb)', 'millrace.definition_schema()', 'millrace.setting_findings()',
+      'millrace.define(jsonb)', 'millrace.definition_schema()',
+      'millrace.shared_limit_schema()', 'millrace.setting_findings()',
       'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
       'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
       'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
@@ -29273,15 +32412,18 @@ begin
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
       'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
-      'millrace.live_counts()', 'millrace.timeline(int8)', 'millrace.stage_named(text, text)',
-      'millrace.call_of(millrace.workers, int4)',
+      'millrace.live_counts(int4)', 'millrace.timeline(int8)',
+      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
       'millrace.claim_allowed(millrace.call, int4, bool)',
       'millrace.claim_next(millrace.call, int4, int4, json, int4[])',
       'millrace.repeat_answer(millrace.call, json)', 'millrace.followers_with_work(int4)',
       'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[])',
-      'millrace.clear_the_way(millrace.fan_outs, text[])',
+      'millrace.share_of(millrace.shared_limits)',
+      'millrace.note_refusals(int4, millrace.work[])',
+      'millrace.lowered(millrace.shared_limits, millrace.limit_refusals)',
+      'millrace.learn(int4)', 'millrace.clear_the_way(millrace.fan_outs, text[])',
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
@@ -29335,13 +32477,24 @@ begin
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
-      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool, bool)',
+      'public.millrace_decide(int8, jsonb)', 'millrace.pressures_in(jsonb)',
+      'millrace.check_foreign_pressure(jsonb, text[], text)',
+      'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.save_back_pressures(int4)',
+      'millrace.pass_back_pressure(int4)', 'millrace.room_before_later(int4)',
+      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
       'millrace.skip_stage(int4, int8[], jsonb)', 'millrace.add_skipped(int4, int8[], jsonb)',
       'millrace.continue_after_skip(int4, int8[])', 'millrace.skip_failed_stage(int4, int8[])',
-      'millrace.hold_free_runs(int4, int8[])', 'millrace.do_to_held(millrace.bulks, int8[])',
+      'millrace.average_use(int4, text)', 'millrace.window_start(millrace.shared_limits)',
+      'millrace.window_over(millrace.shared_limits)',
+      'millrace.spent_under(millrace.shared_limits, text)',
+      'millrace.room_in_budget(millrace.shared_limits, millrace.stages, int4)',
+      'millrace.is_spent_under(millrace.shared_limits, int4)',
+      'millrace.is_spent(millrace.stages)', 'millrace.note_shared(int4, millrace.work[])',
+      'millrace.sum_limit_uses(int4)', 'millrace.hold_free_runs(int4, int8[])',
+      'millrace.do_to_held(millrace.bulks, int8[])',
       'millrace.do_to_each(millrace.bulks, int8[])',
       'millrace.set_overtaken_apart(millrace.bulks, int8[])',
       'millrace.do_to_slice(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
@@ -29352,16 +32505,25 @@ begin
       'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
       'millrace.bulk_seen(millrace.caller, int8)',
       'millrace.refuse_bulk(millrace.bulks, text)',
-      'millrace.act_in_bulk(millrace.caller, jsonb)',
-      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
-      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
-      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
-      'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.act_in_bulk(millrace.caller, jsonb)', 'millrace.why_bypassed(text)',
+      'millrace.bypass_held(millrace.stages, int8[], text)',
+      'millrace.bypass_portion(millrace.stages, int8[], text, timestamptz)',
+      'millrace.bypass_queued(millrace.stages, int4)',
+      'millrace.save_bypass(int4, text, timestamptz, bool, int8)',
+      'millrace.begin_bypass(millrace.stages, text, timestamptz, int8)',
+      'millrace.finish_bypass(int4)', 'millrace.end_bypass_of(millrace.stages)',
+      'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
+      'millrace.is_spent_out(millrace.stages)', 'millrace.settle_bypass(millrace.stages)',
+      'millrace.sweep_bypasses(int4)', 'millrace.save_when_spent(int4, jsonb)',
+      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
+      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
+      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
+      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
-      'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.check_limits(jsonb, jsonb)',
-      'millrace.check_quota(jsonb)', 'millrace.check_conditions(jsonb, jsonb)',
+      'millrace.check_limits(jsonb, jsonb)', 'millrace.check_quota(jsonb)',
+      'millrace.check_conditions(jsonb, jsonb)',
       'millrace.check_predicate(jsonb, jsonb, text[], text[])',
       'millrace.check_condition_path(jsonb, text[], text[])', 'millrace.paths_of(jsonpath)',
       'millrace.stage_with_column(jsonb, text)',
@@ -29409,8 +32571,11 @@ begin
       'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
       'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',
       'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
-      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.find_ended(jsonb, text, int4)',
-      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(bool, int8)',
+      'millrace.filter_portion(jsonb)', 'millrace.find_runs(jsonb, int8, int4, bool)',
+      'millrace.ended_runs(jsonb, text, int4)', 'millrace.find_ended(jsonb, text, int4)',
+      'millrace.limit_seen(millrace.caller, text)', 'millrace.shown_limits(millrace.caller)',
+      'millrace.act_on_limit(millrace.caller, jsonb, int8)',
+      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(int8)',
       'millrace.shown_stages(text[])', 'public.millrace_overview(jsonb)',
       'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
       'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
@@ -29446,6 +32611,9 @@ begin
       'millrace.figures(text, text, timestamptz, timestamptz)',
       'millrace.check_series(timestamptz, timestamptz, interval)',
       'millrace.series(text, text, timestamptz, timestamptz, interval)',
+      'millrace.queue_at_gate(int4, int8[])', 'millrace.pass_if_open(int4, int8[])',
+      'millrace.queued_at_gate(int4, int8[])', 'millrace.pass_at_once(int4, int8[])',
+      'millrace.enter_gate(int4)', 'millrace.pass(millrace.stages, millrace.work[], bool)',
       'millrace.write_asked(millrace.pipelines, text, text[])',
       'millrace.asked_of_rows(int4, text[])', 'millrace.brought_along(int4, int4, text[])',
       'millrace.given_at_first(int4, int4, text[])', 'millrace.note_given(int4, int8[])',
@@ -29466,7 +32634,7 @@ begin
       'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
       'millrace.hurry_one(int8, text)', 'millrace.hurry(int8, text)',
       'millrace.run_of(text, text)', 'millrace.free_slots(int8[])',
-      'millrace.wakes_for_freed(int8[])',
+      'millrace.wakes_for_freed(int8[])', 'millrace.counts_in_flight(jsonb)',
       'millrace.note_in_flight(millrace.stages, int8[], text[], uuid, uuid)',
       'millrace.count_attempts(millrace.stages, int4)',
       'millrace.check_slots(int4, uuid, int8)', 'millrace.free_of_key(millrace.stages, text)',
@@ -29496,8 +32664,7 @@ begin
       'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
       'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
-      'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
-      'millrace.lock_limiters(text)',
+      'millrace.may_claim(millrace.stages)', 'millrace.lock_limiters(text)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
@@ -29513,6 +32680,8 @@ begin
       'millrace.pipeline_seen(millrace.caller, text)',
       'millrace.stage_seen(millrace.pipelines, text)',
       'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
+      'millrace.pass_set(int4, timestamptz, int8)',
+      'millrace.next_gate(int4[], timestamptz[], int8[])', 'millrace.sweep_gates()',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
@@ -29553,7 +32722,22 @@ begin
       'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
       'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
       'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
-      'millrace.group_key(text, text)',
+      'millrace.check_shared_limit(text, jsonb, bool)', 'millrace.lock_shared_limit(int4)',
+      'millrace.shared_limit_named(text)',
+      'millrace.set_shared_limit(millrace.shared_limits, jsonb)',
+      'millrace.define_limit(text, jsonb)', 'millrace.drop_limit(text)',
+      'millrace.check_shared_names(jsonb)', 'millrace.save_shared_names(int4)',
+      'millrace.pass_shared(int4, bool)', 'millrace.bucket_of(millrace.shared_limits)',
+      'millrace.in_flight_under(int4, int4)', 'millrace.in_flight_at(int4, int4)',
+      'millrace.room_under(millrace.shared_limits, millrace.stages, int4)',
+      'millrace.shared_room(millrace.stages, int4)', 'millrace.take_shared(int4, int4)',
+      'millrace.rivals_of(int4, int4)', 'millrace.share_for(float8, int4, bool)',
+      'millrace.note_share(int4, int4, bool, int4)',
+      'millrace.throttle_shared(text, jsonb, timestamptz, text, int8)',
+      'millrace.unthrottle_shared(text)',
+      'millrace.throttle_limit(text, jsonb, timestamptz, text)',
+      'millrace.unthrottle_limit(text)', 'millrace.sweep_shared_limits()',
+      'millrace.shared_limit_findings()', 'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',
@@ -29593,6 +32777,8 @@ begin
       'millrace.leads_back(int4, text[], text)',
       'millrace.judged_values(int4, text[], text[], text[])',
       'millrace.on_values_written(int4, text[], text[], text[])',
+      'millrace.refuse_retry(int4, text[], timestamptz[], timestamptz[])',
+      'millrace.on_retries_moved(int4, text[], timestamptz[], timestamptz[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
       'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
       'millrace.moves_between(int4)', 'millrace.moves_to_nothing(int4)',
@@ -29628,19 +32814,29 @@ begin
       'millrace.status_path(text, text, text, int4, int4, text)',
       'millrace.show_due(int4, int4)', 'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
+      'millrace.intake_of_retries(millrace.pipelines, text)',
       'millrace.write_status_intake(millrace.pipelines, text)',
       'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
       'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
       'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
       'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
+      'millrace.states_of_bypassed(millrace.stages, text[])',
+      'millrace.rows_gone(int4, text[])',
+      'millrace.start_bypassed(millrace.stages, text[], bool, timestamptz)',
+      'millrace.take_up_portion(millrace.stages, text[], int4, timestamptz)',
+      'millrace.check_take_up(millrace.stages, int4)',
+      'millrace.take_up_rows(millrace.stages, int4)', 'millrace.take_up(text, text, int4)',
+      'millrace.forget_worked(int8[])', 'millrace.act_on_bypass(millrace.caller, jsonb, int8)',
       'millrace.throttled(jsonb, jsonb)', 'millrace.check_throttle(jsonb)',
-      'millrace.set_limits(int4, jsonb)',
+      'millrace.check_throttle_end(timestamptz, text)', 'millrace.set_limits(int4, jsonb)',
       'millrace.throttle_stage(millrace.stages, jsonb, timestamptz, text, int8)',
       'millrace.unthrottle_stage(int4)',
       'millrace.throttle(text, text, jsonb, timestamptz, text)',
       'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
-      'millrace.keep_throttles(int4)'
+      'millrace.keep_throttles(int4)', 'millrace.check_trace(jsonb)',
+      'millrace.save_trace(int4, jsonb)', 'millrace.write_traces(millrace.pipelines, text)',
+      'millrace.write_trace_dispatch()'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop

@@ -89,7 +89,13 @@ test('no read walks the runs, the attempts, the log or the alerts from end to en
 test('what a read looks at does not grow with the history', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second'], { limits: { max_in_flight: 3 } }), { label: 'label' });
   await engine.sql.query('create index on public.items (label text_pattern_ops)');
-  const flat = ['doctor', 'a slice of the invariants', 'search by label', 'what a run has been through', 'sweep'] as const;
+  const flat = [
+    'doctor',
+    'a slice of the invariants',
+    'search by label',
+    'what a run has been through',
+    'sweep',
+  ] as const;
   const cost = async () => {
     const rows: number[] = [];
     for (const name of flat) rows.push(await planRows(engine.database.superUrl, reads[name]));

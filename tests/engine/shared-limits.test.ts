@@ -102,7 +102,12 @@ test('a stage that works fast leaves another that wants places its share of them
   await engine.queued('uno', 100);
   expect(await uno.take(10)).toEqual([]);
   const round = async () => {
-    batch = (await one.complete(batch.map((item) => completed(item)), 10)).batch;
+    batch = (
+      await one.complete(
+        batch.map((item) => completed(item)),
+        10,
+      )
+    ).batch;
     return [batch.length, (await uno.take(10)).length];
   };
   expect(await round()).toEqual([3, 3]);
@@ -116,7 +121,14 @@ test('a stage that works fast leaves another that wants places its share of them
   );
   await engine.sql.query('select millrace.sweep()');
   await engine.advance('16 seconds');
-  expect((await one.complete(batch.map((item) => completed(item)), 10)).batch).toHaveLength(6);
+  expect(
+    (
+      await one.complete(
+        batch.map((item) => completed(item)),
+        10,
+      )
+    ).batch,
+  ).toHaveLength(6);
 });
 
 test('of a rate that is used up, stages that want some take by turns', async ({ engine }) => {

@@ -256,8 +256,8 @@ as $$
    "minItems":1,
    "items":{
     "noun":"stage",
-    "wanted":"function, external, agent, map, manual or pipeline",
-    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.",
+    "wanted":"function, external, agent, map, manual, pipeline or gate",
+    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model; a gate is passed by the database.",
     "oneOf":[
      {
       "type":"object",
@@ -296,7 +296,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -336,7 +336,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -414,7 +414,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -470,7 +470,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -499,12 +499,52 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_23"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
       },
       "required":["name","kind","child"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["gate"]},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
+       "after":{"$ref":"#/$defs/after"},
+       "limits":{
+        "type":"object",
+        "properties":{
+         "rate":{"$ref":"#/$defs/rate"},
+         "back_pressure":{"$ref":"#/$defs/back_pressure"}
+        },
+        "additionalProperties":false,
+        "wanted":"an object of rate or back_pressure or both",
+        "remedy":"Set rate or back_pressure, or leave limits out: then the gate passes whatever comes.",
+        "minProperties":1,
+        "maxProperties":2
+       },
+       "shows":{
+        "type":"object",
+        "properties":{
+         "queued":{"$ref":"#/$defs/enter"},
+         "completed":{"$ref":"#/$defs/enter"},
+         "failed":{"$ref":"#/$defs/ends","default":{}}
+        },
+        "required":["queued","completed"],
+        "additionalProperties":false,
+        "wanted":"an object of queued and completed"
+       },
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"}
+      },
+      "required":["name","kind"]
      }
     ]
    },
@@ -656,27 +696,7 @@ as $$
    "type":"object",
    "properties":{
     "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
-    "rate":{
-     "type":"object",
-     "properties":{
-      "count":{
-       "type":"integer",
-       "minimum":1,
-       "maximum":1000000,
-       "remedy":"It is how many may begin in each interval."
-      },
-      "per_seconds":{
-       "type":"number",
-       "minimum":0.001,
-       "maximum":86400,
-       "remedy":"It is the length of the interval."
-      },
-      "burst":{"type":"integer","minimum":1,"maximum":1000000}
-     },
-     "required":["count","per_seconds"],
-     "additionalProperties":false,
-     "wanted":"an object of count, per_seconds and burst"
-    },
+    "rate":{"$ref":"#/$defs/rate"},
     "concurrency":{
      "type":"object",
      "properties":{
@@ -704,32 +724,68 @@ as $$
      "wanted":"an object of column, part and limit"
     },
     "priority":{"type":"boolean","wanted":"true or false"},
-    "back_pressure":{
-     "type":"object",
-     "properties":{
-      "stage":{
-       "type":"string",
-       "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
-       "wanted":"the name of a later stage, or pipeline.stage",
-       "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
-      },
-      "backlog":{
-       "type":"integer",
-       "minimum":0,
-       "maximum":100000,
-       "remedy":"It is how many may be queued at the later stage."
-      }
-     },
-     "required":["stage","backlog"],
-     "additionalProperties":false,
-     "wanted":"an object of stage and backlog"
+    "back_pressure":{"$ref":"#/$defs/back_pressure"},
+    "shared":{
+     "minItems":1,
+     "type":"array",
+     "items":{"$ref":"#/$defs/pipeline"},
+     "wanted":"a list of names of shared limits",
+     "remedy":"Write [\"scrapes\"]."
     }
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
-   "remedy":"Set max_in_flight, rate, concurrency, priority or back_pressure, or leave limits out.",
+   "remedy":"Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.",
    "minProperties":1,
-   "maxProperties":5
+   "maxProperties":6
+  },
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "back_pressure":{
+   "type":["object","array"],
+   "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+   "required":["stage","backlog"],
+   "additionalProperties":false,
+   "minItems":1,
+   "maxItems":20,
+   "items":{
+    "type":"object",
+    "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+    "required":["stage","backlog"],
+    "additionalProperties":false
+   },
+   "wanted":"an object of stage and backlog, or a list of them"
+  },
+  "stage":{
+   "type":"string",
+   "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
+   "wanted":"the name of a later stage, or pipeline.stage",
+   "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
+  },
+  "backlog":{
+   "type":"integer",
+   "minimum":1,
+   "maximum":100000,
+   "remedy":"It is how many may be unfinished at the later stage; to let nothing through, pause the stage."
   },
   "shows":{
    "type":"object",
@@ -756,7 +812,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_19":{
+  "ends_23":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
@@ -777,5 +833,58 @@ as $$
    }
   }
  }
+}$schema$::jsonb
+$$;
+
+create or replace function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema${
+ "type":"object",
+ "properties":{
+  "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "spending":{
+   "type":"object",
+   "properties":{
+    "usd":{"type":"number","minimum":0.01,"maximum":1000000},
+    "tokens":{"type":"integer","minimum":1,"maximum":1000000000000},
+    "per_seconds":{"type":"integer","minimum":1,"maximum":2678400}
+   },
+   "required":["per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of usd or tokens or both, and per_seconds",
+   "remedy":"Write {\"usd\": 5, \"per_seconds\": 86400}; or leave it out.",
+   "minProperties":2,
+   "maxProperties":3
+  },
+  "adaptive":{"type":"boolean","wanted":"true or false"}
+ },
+ "additionalProperties":false,
+ "wanted":"an object with at least one limit",
+ "remedy":"Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.",
+ "minProperties":1,
+ "maxProperties":4
 }$schema$::jsonb
 $$;

@@ -234,9 +234,8 @@ begin
     entity_ids := v_claim.entity_ids;
   end if;
   perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
-  if p_stage.limits ? 'shared' then
-    perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids));
-  end if;
+  perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids))
+  where p_stage.limits ? 'shared';
 end
 $$;
 
