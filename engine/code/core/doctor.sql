@@ -242,6 +242,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.deed_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
