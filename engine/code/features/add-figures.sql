@@ -97,7 +97,7 @@ $$;
 
 -- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
 -- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
--- at once, since calls for a thousand stages would take most of the time of a fold.
+-- at once, since calls for a thousand stages would take most of the time.
 create or replace function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp

@@ -157,8 +157,8 @@ begin
 end
 $$;
 
--- Lists where rules look: each pipeline that one counts for, as a whole (stage_id 0), or its stages;
--- and since when. short: whether minutes tell all of that.
+-- Lists where rules look, and since when: each pipeline that one counts for, as a whole (stage_id
+-- 0), or its stages. short: whether minutes tell all of that.
 create or replace function millrace.rule_targets(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (

@@ -13,7 +13,8 @@ begin
       coalesce(string_agg(format(
         'stage %s of %s until %s, because: %s; to end it now: '
           || 'millrace_act({"verb": "unthrottle", "pipeline": "%2$s", "stage": "%1$s"})',
-        s.name, p.name, to_char(t.until, 'YYYY-MM-DD HH24:MI:SS'), millrace.cut_text(t.reason, 200)),
+        s.name, p.name, to_char(t.until, 'YYYY-MM-DD HH24:MI:SS'),
+        millrace.cut_text(t.reason, 200)),
         '; ' order by p.name, s.id), 'none is under way')
     from millrace.throttles t
     join millrace.stages s on s.id = t.stage_id
