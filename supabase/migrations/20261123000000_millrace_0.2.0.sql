@@ -723,6 +723,7 @@ create table millrace.bulks (
   why text,
   created_at timestamptz not null,
   began_at timestamptz,
+  worked_at timestamptz,
   ended_at timestamptz
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';
@@ -735,6 +736,8 @@ comment on column millrace.bulks.frozen_at is
   'Runs that came to match after that are none of it.';
 comment on column millrace.bulks.next_run_id is
   'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.worked_at is
+  'When its last slice was worked off.';
 comment on column millrace.bulks.held is
   'Runs that somebody held when it came to them; each slice looks at them again.';
 comment on column millrace.bulks.passed_over is
@@ -5221,6 +5224,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.deed_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
@@ -9325,9 +9329,9 @@ end
 $$;
 
 -- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
--- What is ready, in backoff and dead it counts to 1,000 a stage. Started attempts stand at the head
--- of the queue's index.
-create or replace function millrace.live_counts()
+-- What is ready, in backoff and dead it counts to p_most a stage. Started attempts stand at the
+-- head of the queue's index.
+create or replace function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
   oldest_due_at timestamptz, oldest_open_at timestamptz
@@ -9350,20 +9354,20 @@ begin
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now
-        limit 1000 + coalesce(h.started, 0)) k) r
+        limit p_most + coalesce(h.started, 0)) k) r
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at > v_now
-        limit 1000) k) b
+        limit p_most) k) b
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.runs f
         where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
         order by f.error_code
-        limit 1000) k) d
+        limit p_most) k) d
     left join lateral (
       select a.queue_at
       from millrace.attempts a
@@ -9933,19 +9937,15 @@ as $$
         sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
       from bucket b
       group by 1, 2, 3
-    ), coded as (
-      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
-      from (
-        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-        from taken t
-        cross join lateral unnest(t.codes) u
-        group by 1, 2, 3, 4) c
-      group by 1, 2, 3
+    ), coded as materialized (
+      select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+      from taken t
+      cross join lateral unnest(t.codes) u
+      group by 1, 2, 3, 4
     ), delta as materialized (
       select *
       from counted
       left join measured using (pipeline_id, stage_id, minute)
-      left join coded using (pipeline_id, stage_id, minute)
     )$q$,
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
@@ -9953,6 +9953,40 @@ as $$
     (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
         i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
       from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
+-- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
+-- at once, since calls for a thousand stages would take most of the time.
+create or replace function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    select f.pipeline_id, f.stage_id, f.at,
+      case
+        when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
+        else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
+      end as codes
+    from (
+      select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
+      from (
+        select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
+        from coded d
+        union all
+        select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
+        from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
+        cross join lateral (
+          select t.codes
+          from millrace.%2$I t
+          where t.pipeline_id = w.pipeline_id
+            and t.stage_id = w.stage_id
+            %3$s
+          limit 1) t
+        cross join lateral jsonb_each_text(t.codes) o) k
+      group by 1, 2, 3, 4) f
+    group by 1, 2, 3$q$,
+    p_at, p_table, 'and t.' || p_time || ' = w.at')
 $$;
 
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
@@ -9963,26 +9997,27 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s, case
-        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
-      end
-    from delta d
-    group by d.pipeline_id, d.stage_id %6$s
-    order by d.pipeline_id, d.stage_id
-    on conflict (%7$s) do update set %8$s,
-      codes = case
-        when excluded.codes is null then t.codes
-        when t.codes is null then excluded.codes
-        else millrace.add_codes(array[t.codes, excluded.codes])
-      end
+    select s.pipeline_id, s.stage_id, %4$s %3$s, k.codes
+    from (
+      select d.pipeline_id, d.stage_id, %5$s as at, %6$s
+      from delta d
+      group by 1, 2, 3) s
+    left join (%7$s) k using (pipeline_id, stage_id, at)
+    order by s.pipeline_id, s.stage_id
+    on conflict (%8$s) do update set %9$s, codes = coalesce(excluded.codes, t.codes)
     returning 1$q$,
-    p_table, p_time || ',', string_agg(c, ', '),
-    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
-    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
-    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    p_table, p_time || ',', string_agg(c, ', '), 's.at' || left(p_time, 0) || ',', a.at,
+    string_agg(format('coalesce(sum(d.%1$s), 0) as %1$s', c), ', '),
+    millrace.codes_sql(p_table, p_time, a.at),
     concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
     string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
   from unnest(millrace.figure_columns()) c
+  cross join lateral (
+    select case
+      when p_time is null then '0'
+      else format('date_trunc(%L, d.minute, ''UTC'')', p_time)
+    end as at) a
+  group by a.at
 $$;
 
 -- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
@@ -9990,7 +10025,8 @@ $$;
 create or replace function millrace.fold_figures(p_limit int default 3000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
+set work_mem = '16MB' set jit = off
 as $$
 declare
   v_taken int;
@@ -11454,7 +11490,7 @@ begin
       from millrace.alert_rules r
       where r.enabled
         and r.pipeline is not null
-        and not exists (select from millrace.rule_targets(r))
+        and not exists (select from millrace.rule_targets(array[r], millrace.now()))
     ) f;
 end
 $$;
@@ -12046,45 +12082,51 @@ begin
 end
 $$;
 
--- Lists where a rule looks: each pipeline that it counts for, as a whole (stage_id 0), or its
--- stages.
-create or replace function millrace.rule_targets(p_rule millrace.alert_rules)
-returns table (pipeline_id int, pipeline text, stage_id int, stage text)
+-- Lists where rules look, and since when: each pipeline that one counts for, as a whole (stage_id
+-- 0), or its stages. short: whether minutes tell all of that.
+create or replace function millrace.rule_targets(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns table (
+  rule_id int, kind text, above numeric, fewest int, since timestamptz, short boolean,
+  pipeline_id int, pipeline text, stage_id int
+)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select p.id, p.name, coalesce(s.id, 0), s.name
-    from millrace.pipelines p
+    select r.id, r.kind, r.above, r.least, date_trunc('minute', p_now - r.span, 'UTC'),
+      millrace.is_short(r.span), p.id, p.name, coalesce(s.id, 0)
+    from unnest(p_rules) r
+    join millrace.pipelines p on p.name = coalesce(r.pipeline, p.name)
     left join millrace.stages s on s.pipeline_id = p.id
-      and p_rule.stage is not null
-      and (p_rule.stage = '*' or p_rule.stage = s.name)
-    where (p_rule.pipeline is null or p_rule.pipeline = p.name)
-      and (p_rule.stage is null or s.id is not null)
-      and (p_rule.pipeline is not null or not exists (
+      and r.stage is not null
+      and (r.stage = '*' or r.stage = s.name)
+    where (r.stage is null or s.id is not null)
+      and (r.pipeline is not null or not exists (
         select
         from millrace.alert_rules o
         where o.pipeline = p.name
-          and o.name = p_rule.name));
+          and o.name = r.name));
 end
 $$;
 
--- Notes where a rule is above its bound now, since when, and where it no longer is.
-create or replace function millrace.note_values(p_rule millrace.alert_rules, p_now timestamptz)
-returns void
+-- Notes where rules are above their bounds now, since when, and where they no longer are.
+create or replace function millrace.note_values(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   with over as materialized (
-    select v.pipeline_id, v.stage_id, v.value, v.above, v.detail
-    from millrace.rule_values(p_rule, p_now) v
+    select v.rule_id, v.pipeline_id, v.stage_id, v.value, v.above, v.detail
+    from millrace.rule_values(p_rules, p_now) v
     where v.value > v.above
   ), kept as (
     insert into millrace.rule_states as t (
       rule_id, pipeline_id, stage_id, over_since, value, above, detail)
-    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    select o.rule_id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
     from over o
     on conflict on constraint rule_states_pkey do update set
       -- A clock that was set back must not make it wait.
@@ -12096,57 +12138,91 @@ begin
   )
   update millrace.rule_states t
   set under_since = least(coalesce(t.under_since, p_now), p_now)
-  where t.rule_id = p_rule.id
+  where t.rule_id in (select r.id from unnest(p_rules) r)
     and not exists (
       select
       from over o
-      where o.pipeline_id = t.pipeline_id
+      where o.rule_id = t.rule_id
+        and o.pipeline_id = t.pipeline_id
         and o.stage_id = t.stage_id);
 end
 $$;
 
--- Judges a rule: raises alerts where it has been above its bound for long enough, and resolves
--- those where it has not been for long enough.
-create or replace function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamptz)
-returns void
+-- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
+-- resolves those where it has not been for long enough.
+create or replace function millrace.judge_kind(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.note_values(p_rule, p_now);
+  perform millrace.note_values(p_rules, p_now);
   insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, message, playbook, since, raised_at)
-  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name,
-    t.value, t.above, millrace.rule_message(p_rule, t, p_now),
-    coalesce(p_rule.playbook, millrace.playbook_of(p_rule.kind)), t.over_since, p_now
-  from millrace.rule_states t
+  select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
+    millrace.rule_message(r, t, p_now), coalesce(r.playbook, millrace.playbook_of(r.kind)),
+    t.over_since, p_now
+  from unnest(p_rules) r
+  join millrace.rule_states t on t.rule_id = r.id
   left join millrace.pipelines p on p.id = t.pipeline_id
   left join millrace.stages s on s.id = t.stage_id
-  where t.rule_id = p_rule.id
-    and t.under_since is null
-    and t.over_since + p_rule.hold <= p_now
-  order by p.name, s.id
+  where t.under_since is null
+    and t.over_since + r.hold <= p_now
+    and not exists (
+      select
+      from millrace.rule_alerts a
+      where a.rule_id = r.id
+        and a.pipeline_id = t.pipeline_id
+        and a.stage_id = t.stage_id
+        and a.resolved_at is null)
+  order by r.id, p.name, s.id
   on conflict do nothing;
   with over as (
     delete from millrace.rule_states t
-    where t.rule_id = p_rule.id
+    using unnest(p_rules) r
+    where t.rule_id = r.id
       and t.under_since is not null
-      and (t.under_since + p_rule.recover <= p_now or not exists (
+      and (t.under_since + r.recover <= p_now or not exists (
         select
         from millrace.rule_alerts a
         where a.rule_id = t.rule_id
           and a.pipeline_id = t.pipeline_id
           and a.stage_id = t.stage_id
           and a.resolved_at is null))
-    returning t.pipeline_id, t.stage_id
+    returning t.rule_id, t.pipeline_id, t.stage_id
   )
   update millrace.rule_alerts a
   set resolved_at = p_now
   from over o
-  where a.rule_id = p_rule.id
+  where a.rule_id = o.rule_id
     and a.pipeline_id = o.pipeline_id
     and a.stage_id = o.stage_id
     and a.resolved_at is null;
+end
+$$;
+
+-- Judges rules of one kind together. Where that cannot be done it judges either half of them alone,
+-- until the one is found, and reported, that cannot be judged.
+create or replace function millrace.judge_or_report(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half constant int := cardinality(p_rules) / 2;
+begin
+  perform millrace.judge_kind(p_rules, p_now);
+exception when others then
+  if v_half > 0 then
+    perform millrace.judge_or_report(p_rules[:v_half], p_now);
+    perform millrace.judge_or_report(p_rules[v_half + 1:], p_now);
+  elsif not millrace.report_caught(sqlstate, null, 'rule_failed', format(
+      'Rule %s of %s cannot be judged: %s',
+      (p_rules[1]).name, coalesce((p_rules[1]).pipeline, 'all pipelines'), sqlerrm)) then
+    raise;
+  end if;
 end
 $$;
 
@@ -12156,20 +12232,28 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with gone as (
+  with watched as materialized (
+    select t.rule_id, t.pipeline_id, t.stage_id
+    from millrace.rule_targets(array(
+      select r
+      from millrace.alert_rules r
+      where r.enabled
+        and r.kind <> 'engine'), p_now) t
+    union all
+    select r.id, 0, 0
+    from millrace.alert_rules r
+    where r.enabled
+      and r.kind = 'engine'
+  ), gone as (
     select a.id, a.rule_id, a.pipeline_id, a.stage_id
     from millrace.rule_alerts a
     where a.resolved_at is null
       and not exists (
         select
-        from millrace.alert_rules r
-        where r.id = a.rule_id
-          and r.enabled
-          and (r.kind = 'engine' or exists (
-            select
-            from millrace.rule_targets(r) t
-            where t.pipeline_id = a.pipeline_id
-              and t.stage_id = a.stage_id)))
+        from watched w
+        where w.rule_id = a.rule_id
+          and w.pipeline_id = a.pipeline_id
+          and w.stage_id = a.stage_id)
   ), forgotten as (
     delete from millrace.rule_states t
     using gone g
@@ -12193,7 +12277,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
-  v_rule millrace.alert_rules;
+  v_rules millrace.alert_rules[];
 begin
   -- Whatever the minute was, so that a clock which was set back stops nothing.
   update millrace.settings s
@@ -12207,16 +12291,14 @@ begin
   if not found then
     return false;
   end if;
-  for v_rule in select r.* from millrace.alert_rules r where r.enabled order by r.id loop
-    begin
-      perform millrace.judge_rule(v_rule, v_now);
-    exception when others then
-      if not millrace.report_caught(sqlstate, null, 'rule_failed', format(
-          'Rule %s of %s cannot be judged: %s',
-          v_rule.name, coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
-        raise;
-      end if;
-    end;
+  for v_rules in
+    select array_agg(r order by r.id)
+    from millrace.alert_rules r
+    where r.enabled
+    group by r.kind
+    order by min(r.id)
+  loop
+    perform millrace.judge_or_report(v_rules, v_now);
   end loop;
   perform millrace.resolve_unwatched(v_now);
   perform millrace.write_messages(v_now);
@@ -13282,7 +13364,7 @@ begin
   on conflict on constraint bulk_faults_pkey do nothing;
   update millrace.bulks b
   set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
-    slices = b.slices + 1, done = b.done + p_counts[1],
+    worked_at = v_now, slices = b.slices + 1, done = b.done + p_counts[1],
     faults = b.faults + p_counts[2] + cardinality(v_given_up),
     passed_over = b.passed_over + p_counts[3],
     state = case when v_over then 'done' else b.state end,
@@ -15918,6 +16000,56 @@ as $$
         and d.closed_at is null)
 $$;
 
+-- What doctor() tells of deeds of people that are under way: throttles, silences and bulks
+
+-- Lists them in one line each. A throttle and a silence end by themselves, so that all is well
+-- while they last; a bulk that has stopped, or that nobody works on, needs somebody.
+create or replace function millrace.deed_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'throttles end by themselves', true,
+      coalesce(string_agg(format(
+        'stage %s of %s until %s, because: %s; to end it now: '
+          || 'millrace_act({"verb": "unthrottle", "pipeline": "%2$s", "stage": "%1$s"})',
+        s.name, p.name, to_char(t.until, 'YYYY-MM-DD HH24:MI:SS'),
+        millrace.cut_text(t.reason, 200)),
+        '; ' order by p.name, s.id), 'none is under way')
+    from millrace.throttles t
+    join millrace.stages s on s.id = t.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id;
+  return query
+    select 'silences end by themselves', true,
+      coalesce(string_agg(format(
+        '%s until %s, because: %s; to end it now: delete from millrace.silences where id = %s',
+        concat_ws(' ', coalesce(s.kind || ' alerts', 'all alerts'), 'of stage ' || s.stage,
+          'of ' || s.pipeline),
+        to_char(s.until, 'YYYY-MM-DD HH24:MI:SS'), millrace.cut_text(s.reason, 200), s.id),
+        '; ' order by s.id), 'none is under way')
+    from millrace.silences s
+    where s.until > millrace.now();
+  return query
+    select 'bulks go on until they are done', count(*) = 0,
+      coalesce(string_agg(case
+        when b.state = 'stopped' then format(
+          'bulk %s (%s of %s) has stopped: %s; begin it again, or give it up: '
+            || 'millrace_act({"verb": "abort", "bulk": %1$s})', b.id, b.verb, p.name, b.why)
+        else format(
+          'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
+            || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
+          to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS'))
+      end, '; ' order by b.id), 'none has stopped')
+    from millrace.bulks b
+    join millrace.pipelines p on p.id = b.pipeline_id
+    where b.state = 'stopped'
+      or b.state = 'running'
+      and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes';
+end
+$$;
+
 -- Cut-over: what a definition says of the pipeline that it replaces.
 
 -- Raises MR001 unless a definition replaces no pipeline, or one over the same rows that nothing
@@ -16649,8 +16781,8 @@ as $$
       left join millrace.attempts o on o.id = a.parent_id
       where a.run_id = r.id
         and not a.superseded
-        and a.state <> all (case when r.status = 'running' then '{completed,skipped,failed}'
-          else '{completed,skipped}' end::millrace.attempt_state[])
+        and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
+        and (a.state <> 'failed' or r.status <> 'running')
         %s
         and not exists (
           select
@@ -16705,8 +16837,22 @@ begin
 end
 $$;
 
--- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up.
--- next says behind which to go on; null where none is left.
+-- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where
+-- it is, which takes longer.
+create or replace function millrace.filter_portion(p_filter jsonb) returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_filter ?| array['stage_id', 'error_code']
+      and p_filter ->> 'status' is distinct from 'failed' then 500
+    else 2000
+  end
+$$;
+
+-- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up. It
+-- looks at some at a time, to a number and a time. next says behind which to go on; null where none
+-- is left.
 create or replace function millrace.find_runs(
   p_filter jsonb,
   p_after bigint,
@@ -16718,31 +16864,69 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- Of a run that has not failed its attempts say where it is.
-  c_most constant int := case
-    when p_filter ?| array['stage_id', 'error_code'] and p_filter ->> 'status' <> 'failed' then 4000
-    else 20000 end;
+  c_most constant int := 20000;
+  v_until timestamptz := millrace.now() + interval '40 milliseconds';
   v_order text := case when p_up then 'asc' else 'desc' end;
-  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end || p_after;
-  v_looked text := format(
-    'select r.* from millrace.runs r where %s order by r.id %s limit %s',
-    concat_ws(' and ', 'true', millrace.filter_source(p_filter, v_behind, c_most), v_behind),
-    v_order, c_most);
+  v_behind text := case when p_up then 'r.id > ' else 'r.id < ' end;
+  v_source text := millrace.filter_source(p_filter, v_behind || p_after, c_most);
+  v_portion int := case
+    when v_source is null then millrace.filter_portion(p_filter)
+    else c_most
+  end;
+  v_found bigint[];
+  v_looked int := 0;
 begin
-  execute format('select array(select r.id from (%s) r where %s order by r.id %s limit %s)',
-    v_looked, millrace.filter_conditions(p_filter), v_order, p_limit)
-  into run_ids;
-  if cardinality(run_ids) = p_limit then
-    next := run_ids[p_limit];
-    return;
-  end if;
-  execute format('select r.id from (%s) r offset %s', v_looked, c_most - 1) into next;
+  run_ids := '{}';
+  next := p_after;
+  loop
+    execute format($sql$
+      with looked as materialized (
+        select r.* from millrace.runs r where %1$s order by r.id %2$s limit %3$s
+      )
+      select array(select r.id from looked r where %4$s order by r.id %2$s limit %5$s),
+        (select r.id from looked r order by r.id %2$s limit 1 offset %3$s - 1)$sql$,
+      concat_ws(' and ', 'true', v_source, v_behind || next), v_order, v_portion,
+      millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
+    into v_found, next;
+    run_ids := run_ids || v_found;
+    v_looked := v_looked + v_portion;
+    if cardinality(run_ids) = p_limit then
+      next := run_ids[p_limit];
+    end if;
+    exit when next is null or cardinality(run_ids) = p_limit or v_looked >= c_most
+      or millrace.now() > v_until;
+  end loop;
 end
 $$;
 
+-- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in
+-- order, so that Postgres merges them and reads no more of them than are looked at.
+create or replace function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(string_agg(format($sql$
+    (select r.*
+     from millrace.runs r
+     where %s
+     order by r.finished_at desc, r.id desc
+     limit %s)$sql$,
+      concat_ws(' and ', 'r.pipeline_id = ' || i,
+        'r.finished_at is not null',
+        case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
+        'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+        'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+        case when p_cursor is not null then format(
+          '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+          split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+      p_limit), ' union all '), 'select r.* from millrace.runs r where false')
+  from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i
+$$;
+
 -- Finds runs that are over by a filter of their status, in the order of their ends, the newest
--- first. Those that failed are read by why they did. next says behind which to go on: the
--- microsecond of its end, and its number; null where none is left.
+-- first, in the same way. next says behind which to go on: the microsecond of its end, and its
+-- number; null where none is left.
 create or replace function millrace.find_ended(
   p_filter jsonb,
   p_cursor text,
@@ -16751,48 +16935,41 @@ create or replace function millrace.find_ended(
   out next text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
-  v_failed boolean := p_filter ->> 'status' = 'failed';
-  v_most int := case
-    when v_failed then p_limit
-    when p_filter ?| array['stage_id', 'error_code'] then 4000
-    else greatest(20000 / greatest(jsonb_array_length(p_filter -> 'pipeline_ids'), 1), 2000)
-  end;
-  v_looked text := format($sql$
-    select r.*
-    from unnest(%L::int[]) p(id)
-    cross join lateral (
-      select r.*
-      from millrace.runs r
-      where r.pipeline_id = p.id
-        and r.finished_at is not null
-        and %s
-      order by r.finished_at desc, r.id desc
-      limit %s) r
-    order by r.finished_at desc, r.id desc
-    limit %3$s$sql$, array(
-      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
-    concat_ws(' and ', 'true',
-      case when v_failed then millrace.filter_conditions(p_filter) end,
-      'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-      'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
-      case when p_cursor is not null then format(
-        '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
-        split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
-    v_most);
-  v_key text := $sql$(extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id$sql$;
-  v_keys text[];
+  c_most constant int := 20000;
+  v_until timestamptz := millrace.now() + interval '40 milliseconds';
+  v_portion int := millrace.filter_portion(p_filter);
+  v_found bigint[];
+  v_last bigint;
+  v_looked int := 0;
 begin
-  execute format($sql$
-    select coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.key), '{}')
-    from (select r.id, %s as key from (%s) r where %s limit %s) f$sql$,
-    v_key, v_looked, millrace.filter_conditions(p_filter), p_limit)
-  into run_ids, v_keys;
-  next := v_keys[p_limit];
-  if next is null then
-    execute format('select %s from (%s) r offset %s', v_key, v_looked, v_most - 1) into next;
-  end if;
+  run_ids := '{}';
+  next := p_cursor;
+  loop
+    execute format($sql$
+      with looked as materialized (
+        select u.* from (%1$s) u order by u.finished_at desc, u.id desc limit %2$s
+      )
+      select
+        array(select r.id from looked r where %3$s
+          order by r.finished_at desc, r.id desc limit %4$s),
+        (select r.id from looked r
+          order by r.finished_at desc, r.id desc limit 1 offset %2$s - 1)$sql$,
+      millrace.ended_runs(p_filter, next, v_portion), v_portion,
+      millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
+    into v_found, v_last;
+    run_ids := run_ids || v_found;
+    v_looked := v_looked + v_portion;
+    v_last := coalesce(run_ids[p_limit], v_last);
+    next := (
+      select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
+      from millrace.runs r
+      where r.id = v_last);
+    exit when next is null or cardinality(run_ids) = p_limit or v_looked >= c_most
+      or millrace.now() > v_until;
+  end loop;
 end
 $$;
 
@@ -16814,7 +16991,7 @@ as $$
 $$;
 
 -- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
-create or replace function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb
+create or replace function millrace.shown_pause(p_line bigint) returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -16822,7 +16999,6 @@ as $$
     'reason', j.reason, 'line', j.id)
   from (values (1)) one
   left join millrace.journal j on j.id = p_line
-  where not p_enabled
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
@@ -16830,10 +17006,13 @@ create or replace function millrace.shown_stages(p_pipelines text[]) returns jso
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(jsonb_agg(to_jsonb(h) - array['pipeline', 'sla'] || jsonb_build_object(
-    'pipeline', h.pipeline, 'sla_seconds', extract(epoch from h.sla),
-    'oldest_age', extract(epoch from h.oldest_age),
-    'paused', millrace.shown_pause(s.enabled, s.switched_line),
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pipeline', h.pipeline, 'stage', h.stage, 'enabled', h.enabled, 'ready', h.ready,
+    'in_backoff', h.in_backoff, 'started', h.started, 'waiting', h.waiting,
+    'completed', h.completed, 'failed', h.failed, 'retries', h.retries,
+    'oldest_age', extract(epoch from h.oldest_age), 'live_workers', h.live_workers,
+    'sla_seconds', extract(epoch from h.sla), 'late', h.late,
+    'paused', case when not s.enabled then millrace.shown_pause(s.switched_line) end,
     'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
       'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
       'line', t.line) end) order by p.name, s.id), '[]')
@@ -16868,7 +17047,7 @@ begin
     'pipelines', (
       select coalesce(jsonb_agg(jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
-        'paused', millrace.shown_pause(p.enabled, p.switched_line),
+        'paused', case when not p.enabled then millrace.shown_pause(p.switched_line) end,
         'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
       from millrace.pipelines p
       left join (
@@ -16904,7 +17083,9 @@ begin
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
-    'paused', millrace.shown_pause(v_pipeline.enabled, v_pipeline.switched_line),
+    'paused', case
+      when not v_pipeline.enabled then millrace.shown_pause(v_pipeline.switched_line)
+    end,
     'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
     'projection', v_pipeline.projection,
     'version', (
@@ -20822,26 +21003,27 @@ $$;
 -- Metrics: what a monitoring system asks for
 --
 -- Counters come from the totals, which are never pruned and never fall; gauges from the queue's own
--- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health.
+-- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health. They
+-- go as json: jsonb would take fifty thousand numbers apart and together again at each level.
 
 -- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
 -- (stage is null).
-create or replace function millrace.counters() returns jsonb
+create or replace function millrace.counters() returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
+    select coalesce(json_agg(json_build_object(
       'pipeline', p.name,
       'stage', s.name,
-      'outcomes', jsonb_build_object('completed', t.completed, 'ended', t.ended,
+      'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
         'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
         'cancelled', t.cancelled),
-      'run_seconds', jsonb_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
+      'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
         t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
         t.r15]),
-      'wait_seconds', jsonb_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
+      'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
         t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
         t.w15]),
       'cost_usd', t.cost_usd,
@@ -20854,45 +21036,39 @@ begin
 end
 $$;
 
--- Lists how each stage stands now. ready, in_backoff and started are counted to 10,001.
-create or replace function millrace.stage_gauges() returns jsonb
-language plpgsql stable
+-- Lists how each stage stands now. ready and in_backoff are counted to 10,001.
+create or replace function millrace.stage_gauges() returns json
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off set jit = off
+set enable_mergejoin = off set jit = off
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_alive timestamptz := millrace.alive_since();
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
+    select coalesce(json_agg(json_build_object(
       'pipeline', p.name,
       'stage', s.name,
       'enabled', s.enabled and p.enabled,
-      'ready', q.ready,
-      'in_backoff', q.in_backoff,
-      'started', q.started,
-      'oldest_ready_seconds', greatest(extract(epoch from v_now - q.oldest), 0),
-      'live_workers', millrace.live_workers(s.id)) order by p.name, s.id), '[]')
-    from millrace.stages s
+      'ready', c.ready,
+      'in_backoff', c.in_backoff,
+      'started', c.started,
+      'oldest_ready_seconds', greatest(extract(epoch from v_now - c.oldest_due_at), 0),
+      'live_workers', coalesce(w.n, 0)) order by p.name, s.id), '[]')
+    from millrace.live_counts(10001) c
+    join millrace.stages s on s.id = c.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id
-    cross join lateral (
-      select count(*) filter (where a.state = 'queued' and a.queue_at <= v_now) as ready,
-        count(*) filter (where a.state = 'queued' and a.queue_at > v_now) as in_backoff,
-        count(*) filter (where a.state = 'started') as started,
-        min(a.queue_at) filter (where a.state = 'queued' and a.queue_at <= v_now) as oldest
-      from (
-        select o.state, o.queue_at
-        from millrace.attempts o
-        where o.stage_id = s.id
-          and o.queue_at is not null
-        order by o.queue_at
-        limit 10001
-      ) a
-    ) q);
+    left join (
+      select o.stage_id, count(*) as n
+      from millrace.workers o
+      where o.left_at is null
+        and o.heartbeat_at > v_alive
+      group by o.stage_id) w on w.stage_id = s.id);
 end
 $$;
 
-create or replace function public.millrace_metrics() returns jsonb
+create or replace function public.millrace_metrics() returns json
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -20901,9 +21077,9 @@ declare
     select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
 begin
   if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
+    return millrace.refuse_contract()::json;
   end if;
-  return jsonb_build_object(
+  return json_build_object(
     'release', (millrace.engine()).release,
     'level', (millrace.engine()).level,
     -- In seconds: what `le` names.
@@ -20913,7 +21089,7 @@ begin
     'sweep_age_seconds', case when isfinite(v_swept)
       then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
     'alerts', (
-      select coalesce(jsonb_agg(jsonb_build_object('rule', a.rule, 'pipeline', a.pipeline,
+      select coalesce(json_agg(json_build_object('rule', a.rule, 'pipeline', a.pipeline,
         'open', a.n) order by a.rule, a.pipeline), '[]')
       from (
         select o.rule, o.pipeline, count(*) as n
@@ -20921,7 +21097,7 @@ begin
         where o.resolved_at is null
         group by o.rule, o.pipeline) a),
     'messages', (
-      select coalesce(jsonb_agg(jsonb_build_object('channel', c.name,
+      select coalesce(json_agg(json_build_object('channel', c.name,
         'waiting', (
           select count(*) from millrace.alert_messages m
           where m.channel_id = c.id and m.state = 'waiting'),
@@ -22492,19 +22668,19 @@ begin
 end
 $$;
 
--- What rules measure: for each kind one function, which returns a row for each place where the rule
--- looks and where there is something to say. value is compared with above; detail is what else
--- the message tells.
+-- What rules measure: for each kind one function, which looks everywhere where rules of that kind
+-- look, and returns a row where there is something to say. value is compared with above; detail is
+-- what else the message tells.
 
--- Says of a stretch of time that ends now whether all of it is told by minutes, and few of them.
--- Those are read right where they are needed: for a thousand stages, calls would take most of the
--- time.
-create or replace function millrace.is_short(p_from timestamptz, p_to timestamptz) returns boolean
+-- Says of a stretch of time up to now whether all of it is told by minutes, and few of them. Those
+-- are read right where they are needed: for a thousand stages, calls would take most of the time.
+create or replace function millrace.is_short(p_span interval) returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return p_to - p_from <= interval '2 hours' and millrace.setting('minutes_hours')::int > 3;
+  return p_span <= interval '2 hours' and (
+    select s.value::int > 3 from millrace.settings s where s.name = 'minutes_hours');
 end
 $$;
 
@@ -22517,7 +22693,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_short boolean := millrace.is_short(p_from, p_to);
+  v_short boolean := millrace.is_short(p_to - p_from);
 begin
   return (
     select millrace.plain_text(c.key, 60)
@@ -22545,172 +22721,115 @@ begin
 end
 $$;
 
--- Measures the share of failures among the tries that ended, and how many failed for good. Of a
--- pipeline as a whole it looks at the runs.
-create or replace function millrace.failure_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_short boolean := millrace.is_short(p_from, p_to);
-begin
-  return query
-    select t.pipeline_id, t.stage_id,
-      case p_rule.kind
-        when 'dead' then f.dead
-        else f.failed / nullif(f.n, 0)::numeric
-      end,
-      p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    cross join lateral (
-      select sum(m.completed + m.ended + m.failed + m.retried) as n,
-        sum(m.failed + m.retried) as failed, sum(m.failed) as dead
-      from (
-        select o.completed, o.ended, o.failed, o.retried
-        from millrace.minutes o
-        where v_short
-          and o.pipeline_id = t.pipeline_id
-          and o.stage_id = t.stage_id
-          and o.minute >= p_from
-          and o.minute < p_to
-        union all
-        select o.completed, o.ended, o.failed, o.retried
-        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) o
-        where not v_short
-      ) m
-    ) f
-    where p_rule.kind = 'dead' or f.n >= p_rule.least;
-end
-$$;
-
--- Measures what was spent, at a stage or at all of a pipeline's.
-create or replace function millrace.spending_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
-    group by t.pipeline_id, t.stage_id;
-end
-$$;
-
--- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
--- start to their end.
-create or replace function millrace.duration_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    cross join lateral millrace.summed_figures(
-      t.pipeline_id, t.stage_id, p_from, p_to, null) f
-    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
-end
-$$;
-
--- Measures what figures tell.
+-- Measures what figures tell: the share of failures among the tries that ended, how many failed for
+-- good, what was spent, or in seconds below which time 95 of 100 ended. Of a pipeline as a whole it
+-- looks at the runs, but at what all stages spent.
 create or replace function millrace.figure_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 declare
-  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
   -- What has just ended counts.
   v_to timestamptz := p_now + interval '1 microsecond';
 begin
-  if p_rule.kind = 'p95' then
-    return query select * from millrace.duration_values(p_rule, v_from, v_to);
-  elsif p_rule.kind = 'spend' then
-    return query select * from millrace.spending_values(p_rule, v_from, v_to);
-  else
-    return query select * from millrace.failure_values(p_rule, v_from, v_to);
-  end if;
+  return query
+    select f.rule_id, f.pipeline_id, f.stage_id,
+      case f.kind
+        when 'error_share' then f.failed / nullif(f.n, 0)::numeric
+        when 'dead' then f.dead
+        when 'spend' then f.cost_usd
+        else (millrace.bucket_quantile(f.runs, 0.95) / 1000)::numeric
+      end,
+      f.above, null
+    from (
+      select t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest,
+        sum(m.completed + m.ended + m.failed + m.retried) as n,
+        sum(m.failed + m.retried) as failed, sum(m.failed) as dead, sum(m.cost_usd) as cost_usd,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs
+      from millrace.rule_targets(p_rules, p_now) t
+      cross join lateral (
+        select t.stage_id as id
+        where t.kind <> 'spend' or t.stage_id <> 0
+        union all
+        select o.id
+        from millrace.stages o
+        where t.kind = 'spend'
+          and t.stage_id = 0
+          and o.pipeline_id = t.pipeline_id) s
+      cross join lateral (
+        select o.*
+        from millrace.minutes o
+        where t.short
+          and o.pipeline_id = t.pipeline_id
+          and o.stage_id = s.id
+          and o.minute >= t.since
+          and o.minute < v_to
+        union all
+        select o.*
+        from millrace.figure_rows(t.pipeline_id, s.id, t.since, v_to, true) o
+        where not t.short) m
+      group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest) f
+    where f.kind in ('dead', 'spend') or f.n >= f.fewest;
 end
 $$;
 
 -- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
 create or replace function millrace.queue_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_rule.kind = 'backlog' then
-    return query
-      select t.pipeline_id, t.stage_id, sum(q.ready), p_rule.above, null
-      from millrace.rule_targets(p_rule) t
-      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-      cross join lateral (
-        select count(*) as ready
-        from (
-          select
-          from millrace.attempts a
-          where a.stage_id = s.id
-            and a.queue_at <= p_now
-            and a.state = 'queued'
-          limit greatest(10001, p_rule.above::bigint + 1)
-        ) c
-      ) q
-      group by t.pipeline_id, t.stage_id;
-  else
-    return query
-      select t.pipeline_id, t.stage_id, extract(epoch from p_now - min(q.queue_at)), p_rule.above,
-        null
-      from millrace.rule_targets(p_rule) t
-      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-      cross join lateral (
-        select a.queue_at
-        from millrace.attempts a
-        where a.stage_id = s.id
-          and a.queue_at <= p_now
-          and a.state = 'queued'
-        order by a.queue_at
-        limit 1
-      ) q
-      group by t.pipeline_id, t.stage_id;
-  end if;
+  return query
+    select t.rule_id, t.pipeline_id, t.stage_id,
+      case t.kind
+        when 'backlog' then sum(q.ready)
+        else extract(epoch from p_now - min(q.oldest))
+      end,
+      t.above, null
+    from millrace.rule_targets(p_rules, p_now) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral (
+      select count(*) as ready, min(a.queue_at) as oldest
+      from (
+        select o.queue_at
+        from millrace.attempts o
+        where o.stage_id = s.id
+          and o.queue_at <= p_now
+          and o.state = 'queued'
+        order by o.queue_at
+        limit case t.kind when 'backlog' then greatest(10001, t.above::bigint + 1) else 1 end
+      ) a
+    ) q
+    group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above;
 end
 $$;
 
 -- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
 -- row each: up to 10,001.
 create or replace function millrace.late_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
-    from millrace.rule_targets(p_rule) t
+    select t.rule_id, t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+    from millrace.rule_targets(p_rules, p_now) t
     join (
       select o.stage_id, s.pipeline_id
       from millrace.alerts o
@@ -22718,25 +22837,25 @@ begin
       where o.resolved_at is null
       limit 10001
     ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
-    group by t.pipeline_id, t.stage_id;
+    group by t.rule_id, t.pipeline_id, t.stage_id;
 end
 $$;
 
 -- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
 -- median. Whether it is too long is a count; the seconds are told from buckets.
 create or replace function millrace.run_sla_values(
-  p_rule millrace.alert_rules
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+    select t.rule_id, t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
       b.bound::numeric, b.name
-    from millrace.rule_targets(p_rule) t
+    from millrace.rule_targets(p_rules, p_now) t
     join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
     cross join lateral (
       select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
@@ -22793,26 +22912,31 @@ begin
 end
 $$;
 
--- Measures a rule everywhere where it looks.
+-- Measures rules of one kind everywhere where they look.
 create or replace function millrace.rule_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_kind text := (p_rules[1]).kind;
 begin
-  if p_rule.kind = 'engine' then
-    return query select * from millrace.engine_values();
-  elsif p_rule.kind = 'run_sla' then
-    return query select * from millrace.run_sla_values(p_rule);
-  elsif p_rule.kind = 'late' then
-    return query select * from millrace.late_values(p_rule, p_now);
-  elsif p_rule.kind in ('backlog', 'oldest_ready') then
-    return query select * from millrace.queue_values(p_rule, p_now);
+  if v_kind = 'engine' then
+    return query
+      select r.id, e.*
+      from unnest(p_rules) r
+      cross join millrace.engine_values() e;
+  elsif v_kind = 'run_sla' then
+    return query select * from millrace.run_sla_values(p_rules, p_now);
+  elsif v_kind = 'late' then
+    return query select * from millrace.late_values(p_rules, p_now);
+  elsif v_kind in ('backlog', 'oldest_ready') then
+    return query select * from millrace.queue_values(p_rules, p_now);
   else
-    return query select * from millrace.figure_values(p_rule, p_now);
+    return query select * from millrace.figure_values(p_rules, p_now);
   end if;
 end
 $$;
@@ -29251,8 +29375,8 @@ begin
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
       'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
-      'millrace.live_counts()', 'millrace.timeline(int8)', 'millrace.stage_named(text, text)',
-      'millrace.call_of(millrace.workers, int4)',
+      'millrace.live_counts(int4)', 'millrace.timeline(int8)',
+      'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
       'millrace.claim_allowed(millrace.call, int4, bool)',
@@ -29264,9 +29388,9 @@ begin
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
       'millrace.figure_columns()', 'millrace.add_codes(jsonb[])', 'millrace.delta_sql()',
-      'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
-      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
-      'millrace.lock_waiting(millrace.pipelines, text, int4)',
+      'millrace.codes_sql(text, text, text)', 'millrace.adding_sql(text, text)',
+      'millrace.fold_figures(int4)', 'millrace.prune_figures(int4)',
+      'millrace.sweep_figures()', 'millrace.lock_waiting(millrace.pipelines, text, int4)',
       'millrace.begin(text, text, int4)', 'millrace.old_means(int4, text, text)',
       'millrace.old_value_of(int4, text)', 'millrace.value_meant(int4, text, text)',
       'millrace.write_follower(millrace.pipelines, text, text)',
@@ -29303,9 +29427,11 @@ begin
       'millrace.note_delivery(jsonb)', 'public.millrace_note_deliveries(jsonb)',
       'millrace.rule_fault(millrace.alert_rules)', 'millrace.check_rule()',
       'millrace.rule_of(text, text, jsonb)', 'millrace.check_alerts(jsonb)',
-      'millrace.save_alerts(jsonb)', 'millrace.rule_targets(millrace.alert_rules)',
-      'millrace.note_values(millrace.alert_rules, timestamptz)',
-      'millrace.judge_rule(millrace.alert_rules, timestamptz)',
+      'millrace.save_alerts(jsonb)',
+      'millrace.rule_targets(millrace.alert_rules[], timestamptz)',
+      'millrace.note_values(millrace.alert_rules[], timestamptz)',
+      'millrace.judge_kind(millrace.alert_rules[], timestamptz)',
+      'millrace.judge_or_report(millrace.alert_rules[], timestamptz)',
       'millrace.resolve_unwatched(timestamptz)', 'millrace.judge_rules()',
       'millrace.sweep_rules()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
       'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
@@ -29373,7 +29499,8 @@ begin
       'millrace.why_undecided(millrace.attempt_state, jsonb)', 'millrace.close_held(int8[])',
       'millrace.close_decisions(int4)', 'millrace.forget_decisions(int8[])',
       'millrace.prune_decisions()', 'millrace.decision_faults(int8, int8)',
-      'millrace.check_replaces(jsonb)', 'millrace.check_untied(millrace.pipelines, text)',
+      'millrace.deed_findings()', 'millrace.check_replaces(jsonb)',
+      'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
       'millrace.act_fields()', 'millrace.need_fields(jsonb, text[])',
       'millrace.asked_end(jsonb)', 'millrace.answered_before(millrace.caller, jsonb)',
@@ -29387,8 +29514,9 @@ begin
       'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
       'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',
       'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
-      'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.find_ended(jsonb, text, int4)',
-      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(bool, int8)',
+      'millrace.filter_portion(jsonb)', 'millrace.find_runs(jsonb, int8, int4, bool)',
+      'millrace.ended_runs(jsonb, text, int4)', 'millrace.find_ended(jsonb, text, int4)',
+      'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(int8)',
       'millrace.shown_stages(text[])', 'public.millrace_overview(jsonb)',
       'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
       'public.millrace_dead_letters(jsonb)', 'millrace.find_lines(text, text, jsonb)',
@@ -29514,16 +29642,13 @@ begin
       'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
       'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])', 'millrace.is_short(timestamptz, timestamptz)',
+      'millrace.retry_child_runs(int4, int8[])', 'millrace.is_short(interval)',
       'millrace.commonest_error(int4, int4, timestamptz, timestamptz)',
-      'millrace.failure_values(millrace.alert_rules, timestamptz, timestamptz)',
-      'millrace.spending_values(millrace.alert_rules, timestamptz, timestamptz)',
-      'millrace.duration_values(millrace.alert_rules, timestamptz, timestamptz)',
-      'millrace.figure_values(millrace.alert_rules, timestamptz)',
-      'millrace.queue_values(millrace.alert_rules, timestamptz)',
-      'millrace.late_values(millrace.alert_rules, timestamptz)',
-      'millrace.run_sla_values(millrace.alert_rules)', 'millrace.engine_values()',
-      'millrace.rule_values(millrace.alert_rules, timestamptz)',
+      'millrace.figure_values(millrace.alert_rules[], timestamptz)',
+      'millrace.queue_values(millrace.alert_rules[], timestamptz)',
+      'millrace.late_values(millrace.alert_rules[], timestamptz)',
+      'millrace.run_sla_values(millrace.alert_rules[], timestamptz)',
+      'millrace.engine_values()', 'millrace.rule_values(millrace.alert_rules[], timestamptz)',
       'millrace.plain_text(text, int4)', 'millrace.count_in_words(numeric)',
       'millrace.rule_message(millrace.alert_rules, millrace.rule_states, timestamptz)',
       'millrace.playbook_of(text)', 'millrace.rows_labelled(millrace.pipelines, text, int4)',
