@@ -90,6 +90,7 @@ create table millrace.bulks (
   why text,
   created_at timestamptz not null,
   began_at timestamptz,
+  worked_at timestamptz,
   ended_at timestamptz
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';
@@ -102,6 +103,8 @@ comment on column millrace.bulks.frozen_at is
   'Runs that came to match after that are none of it.';
 comment on column millrace.bulks.next_run_id is
   'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.worked_at is
+  'When its last slice was worked off.';
 comment on column millrace.bulks.held is
   'Runs that somebody held when it came to them; each slice looks at them again.';
 comment on column millrace.bulks.passed_over is

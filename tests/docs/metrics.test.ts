@@ -92,4 +92,7 @@ test('promtool accepts the rules and the metrics, where it is installed', async 
   );
   if (!isThere) skip();
   await run('promtool', ['check', 'rules', path.join(folder, 'millrace.rules.yml')]);
+  const metrics = run('promtool', ['check', 'metrics']);
+  metrics.child.stdin?.end(writeMetrics(answer, 'text'));
+  await metrics;
 });

@@ -266,19 +266,23 @@ describe('a rule', () => {
     ]);
   });
 
-  test('that cannot be judged is reported, and ends no other', async ({ engine }) => {
+  test('that cannot be judged is reported, and ends no other, of its own kind neither', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
     await onlyRule(engine, { name: 'broken', kind: 'spend', above: 1 });
+    for (const name of ['dear', 'dearer', 'dearest']) await addRule(engine, { name, kind: 'spend', above: 1 });
     await addRule(engine, { ...backlog, hold: '0' });
-    await engine.sql.query(`create or replace function millrace.figure_values(p_rule millrace.alert_rules, p_now timestamptz)
-      returns table (pipeline_id int, stage_id int, value numeric, above numeric, detail text)
-      language plpgsql as $$ begin raise exception 'no figures'; end $$`);
+    await engine.sql.query(`create or replace function millrace.figure_values(p_rules millrace.alert_rules[], p_now timestamptz)
+      returns table (rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text)
+      language plpgsql as $$ begin
+        if exists (select from unnest(p_rules) r where r.name = 'broken') then raise exception 'no figures'; end if;
+        return query select r.id, p.id, 0, 2.0, 1.0, null from unnest(p_rules) r, millrace.pipelines p where p.name = 'flow';
+      end $$`);
     await engine.queued('only', 4);
     await minutes(engine, 1);
-    expect(await open(engine)).toEqual(['backlog only flow']);
-    expect(await engine.value(`select message from millrace.log where code = 'rule_failed'`)).toBe(
-      'Rule broken of all pipelines cannot be judged: no figures',
-    );
+    expect((await open(engine)).sort()).toEqual(['backlog only flow', 'dear flow', 'dearer flow', 'dearest flow']);
+    expect(await engine.rows(`select message from millrace.log where code = 'rule_failed'`)).toEqual([
+      { message: 'Rule broken of all pipelines cannot be judged: no figures' },
+    ]);
   });
 
   test.each<[string, Row, string, RegExp]>([

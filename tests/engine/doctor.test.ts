@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
 import { countAnew } from '../support/count-anew.ts';
 import { type Engine, test } from '../support/engine.ts';
+import { signIn } from '../support/operators.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { jobEnd } from '../support/sessions.ts';
-import { resume, Worker, waiting } from '../support/worker.ts';
+import { failed, resume, Worker, waiting } from '../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */
 const amiss = (engine: Engine) =>
@@ -247,4 +248,54 @@ test('doctor tells of a violated invariant', async ({ engine }) => {
     },
   ]);
   await engine.sql.query('rollback');
+});
+
+test('doctor tells of throttles and silences under way, until when, why, and how to end them now', async ({
+  engine,
+}) => {
+  await healthy(engine);
+  const told = (what: string) =>
+    engine.rows<{ ok: boolean; detail: string }>(
+      `select ok, detail from millrace.doctor() where what = $1 || ' end by themselves'`,
+      [what],
+    );
+  const none = [{ ok: true, detail: 'none is under way' }];
+  expect([await told('throttles'), await told('silences')]).toEqual([none, none]);
+  const ann = await signIn(engine, 'ann', {});
+  const place = { pipeline: 'flow', stage: 'only', minutes: 30 };
+  await ann.act('throttle', { ...place, limits: { max_in_flight: 1 }, reason: 'they asked' });
+  await ann.act('silence', { ...place, kind: 'late', reason: 'planned work' });
+  const [throttles] = await told('throttles');
+  expect(throttles).toMatchObject({ ok: true });
+  expect(throttles?.detail).toMatch(/^stage only of flow until 2026-\S+ \S+, because: they asked; to end it now: /);
+  const remedy = throttles?.detail.match(/millrace_act\((.*)\)$/)?.[1] ?? '';
+  const [silences] = await told('silences');
+  expect(silences?.detail).toMatch(
+    /^late alerts of stage only of flow until .*, because: planned work; to end it now: delete from millrace.silences where id = \d+$/,
+  );
+  await ann.ask('act', JSON.parse(remedy));
+  await engine.sql.query(silences?.detail.match(/delete.*$/)?.[0] ?? '');
+  expect([await told('throttles'), await told('silences')]).toEqual([none, none]);
+});
+
+test('doctor tells of a bulk that nobody works on, and of one whose operator lost the right', async ({ engine }) => {
+  await healthy(engine);
+  await engine.queued('only');
+  const worker = await Worker.of(engine, 'only');
+  await worker.report(failed(await worker.takeOne(), { code: 'gone', permanent: true }));
+  const ann = await signIn(engine, 'ann', {});
+  const filter = { pipeline: 'flow', status: 'failed' };
+  const { bulk } = await ann.act<{ bulk: number }>('preview', { do: { verb: 'retry' }, filter });
+  await ann.act('begin', { bulk });
+  const told = () =>
+    engine.value<string | undefined>(
+      `select detail from millrace.doctor() where what = 'bulks go on until they are done' and not ok`,
+    );
+  expect(await told()).toBeUndefined();
+  await engine.advance('6 minutes');
+  expect(await told()).toMatch(/^bulk \d+ \(retry of flow\) has come no further since .*"continue", "bulk": \d+\}\)$/);
+  await engine.sql.query(`delete from millrace.operators where subject = 'ann'; select millrace.work_bulks()`);
+  expect(await told()).toMatch(/^bulk \d+ \(retry of flow\) has stopped: ann may no longer act here; begin it again/);
+  await engine.sql.query(`update millrace.bulks set state = 'aborted'`);
+  expect(await told()).toBeUndefined();
 });

@@ -171,8 +171,14 @@ async function bySlices(engine: Engine): Promise<string[]> {
   return [...new Set(found)].sort();
 }
 
+/** Some at a time, so that no test takes minutes on a busy machine. */
+const portions = [0, 1, 2, 3].map((part) => damages.filter((_, place) => place % 4 === part));
 const scenes = [
-  { name: 'one run in each state', prepare: everyState, damages },
+  ...portions.map((some, part) => ({
+    name: `one run in each state (${part + 1} of 4)`,
+    prepare: everyState,
+    damages: some,
+  })),
   { name: 'a parent and its children', prepare: parentAndChildren, damages: damagesToFamilies },
 ];
 
@@ -186,8 +192,9 @@ plain.for(scenes)('every kind of damage to $name is reported under its rule', as
       const { rowCount } = await engine.sql.query(statement);
       if (!rowCount) throw new Error(`nothing was damaged: ${what}`);
       const breaches = await engine.rows('select * from millrace.check_invariants()');
-      // What every other test is ended with finds the same.
-      expect(await invariantBreaches(engine.sql)).toEqual(breaches);
+      // What every other test is ended with finds the same, in whatever order it is planned: autovacuum may come in between.
+      const planned = (await invariantBreaches(engine.sql)) as Row[];
+      expect(planned.map(told).sort()).toEqual(breaches.map(told).sort());
       // Slice by slice the same is found, but for what belongs to no run.
       expect(await bySlices(engine)).toEqual(
         breaches

@@ -68,6 +68,12 @@ const reads = {
   'what a run has been through': 'select * from millrace.timeline(5000)',
   'the stages of a run': 'select * from millrace.operations where run_id = 5000',
   'job outcomes': 'select * from millrace.job_outcomes',
+  overview: `select public.millrace_overview('{}')`,
+  metrics: 'select public.millrace_metrics()',
+  'runs by stage': `select public.millrace_runs('{"pipeline": "flow", "stage": "second"}')`,
+  'runs by error code': `select public.millrace_runs('{"error_code": "code_1"}')`,
+  'runs that completed': `select public.millrace_runs('{"status": "completed"}')`,
+  'runs that failed, by error code': `select public.millrace_runs('{"status": "failed", "error_code": "code_1"}')`,
   sweep: 'select millrace.sweep()',
 };
 

@@ -247,6 +247,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.shared_limit_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.deed_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;

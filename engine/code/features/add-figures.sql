@@ -77,19 +77,15 @@ as $$
         sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
       from bucket b
       group by 1, 2, 3
-    ), coded as (
-      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
-      from (
-        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-        from taken t
-        cross join lateral unnest(t.codes) u
-        group by 1, 2, 3, 4) c
-      group by 1, 2, 3
+    ), coded as materialized (
+      select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+      from taken t
+      cross join lateral unnest(t.codes) u
+      group by 1, 2, 3, 4
     ), delta as materialized (
       select *
       from counted
       left join measured using (pipeline_id, stage_id, minute)
-      left join coded using (pipeline_id, stage_id, minute)
     )$q$,
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
@@ -97,6 +93,40 @@ as $$
     (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
         i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
       from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
+-- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
+-- at once, since calls for a thousand stages would take most of the time.
+create or replace function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    select f.pipeline_id, f.stage_id, f.at,
+      case
+        when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
+        else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
+      end as codes
+    from (
+      select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
+      from (
+        select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
+        from coded d
+        union all
+        select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
+        from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
+        cross join lateral (
+          select t.codes
+          from millrace.%2$I t
+          where t.pipeline_id = w.pipeline_id
+            and t.stage_id = w.stage_id
+            %3$s
+          limit 1) t
+        cross join lateral jsonb_each_text(t.codes) o) k
+      group by 1, 2, 3, 4) f
+    group by 1, 2, 3$q$,
+    p_at, p_table, 'and t.' || p_time || ' = w.at')
 $$;
 
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
@@ -107,26 +137,27 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s, case
-        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
-      end
-    from delta d
-    group by d.pipeline_id, d.stage_id %6$s
-    order by d.pipeline_id, d.stage_id
-    on conflict (%7$s) do update set %8$s,
-      codes = case
-        when excluded.codes is null then t.codes
-        when t.codes is null then excluded.codes
-        else millrace.add_codes(array[t.codes, excluded.codes])
-      end
+    select s.pipeline_id, s.stage_id, %4$s %3$s, k.codes
+    from (
+      select d.pipeline_id, d.stage_id, %5$s as at, %6$s
+      from delta d
+      group by 1, 2, 3) s
+    left join (%7$s) k using (pipeline_id, stage_id, at)
+    order by s.pipeline_id, s.stage_id
+    on conflict (%8$s) do update set %9$s, codes = coalesce(excluded.codes, t.codes)
     returning 1$q$,
-    p_table, p_time || ',', string_agg(c, ', '),
-    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
-    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
-    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    p_table, p_time || ',', string_agg(c, ', '), 's.at' || left(p_time, 0) || ',', a.at,
+    string_agg(format('coalesce(sum(d.%1$s), 0) as %1$s', c), ', '),
+    millrace.codes_sql(p_table, p_time, a.at),
     concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
     string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
   from unnest(millrace.figure_columns()) c
+  cross join lateral (
+    select case
+      when p_time is null then '0'
+      else format('date_trunc(%L, d.minute, ''UTC'')', p_time)
+    end as at) a
+  group by a.at
 $$;
 
 -- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
@@ -134,7 +165,8 @@ $$;
 create or replace function millrace.fold_figures(p_limit int default 3000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
+set work_mem = '16MB' set jit = off
 as $$
 declare
   v_taken int;

@@ -252,7 +252,7 @@ begin
       from millrace.alert_rules r
       where r.enabled
         and r.pipeline is not null
-        and not exists (select from millrace.rule_targets(r))
+        and not exists (select from millrace.rule_targets(array[r], millrace.now()))
     ) f;
 end
 $$;

@@ -157,45 +157,51 @@ begin
 end
 $$;
 
--- Lists where a rule looks: each pipeline that it counts for, as a whole (stage_id 0), or its
--- stages.
-create or replace function millrace.rule_targets(p_rule millrace.alert_rules)
-returns table (pipeline_id int, pipeline text, stage_id int, stage text)
+-- Lists where rules look, and since when: each pipeline that one counts for, as a whole (stage_id
+-- 0), or its stages. short: whether minutes tell all of that.
+create or replace function millrace.rule_targets(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns table (
+  rule_id int, kind text, above numeric, fewest int, since timestamptz, short boolean,
+  pipeline_id int, pipeline text, stage_id int
+)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select p.id, p.name, coalesce(s.id, 0), s.name
-    from millrace.pipelines p
+    select r.id, r.kind, r.above, r.least, date_trunc('minute', p_now - r.span, 'UTC'),
+      millrace.is_short(r.span), p.id, p.name, coalesce(s.id, 0)
+    from unnest(p_rules) r
+    join millrace.pipelines p on p.name = coalesce(r.pipeline, p.name)
     left join millrace.stages s on s.pipeline_id = p.id
-      and p_rule.stage is not null
-      and (p_rule.stage = '*' or p_rule.stage = s.name)
-    where (p_rule.pipeline is null or p_rule.pipeline = p.name)
-      and (p_rule.stage is null or s.id is not null)
-      and (p_rule.pipeline is not null or not exists (
+      and r.stage is not null
+      and (r.stage = '*' or r.stage = s.name)
+    where (r.stage is null or s.id is not null)
+      and (r.pipeline is not null or not exists (
         select
         from millrace.alert_rules o
         where o.pipeline = p.name
-          and o.name = p_rule.name));
+          and o.name = r.name));
 end
 $$;
 
--- Notes where a rule is above its bound now, since when, and where it no longer is.
-create or replace function millrace.note_values(p_rule millrace.alert_rules, p_now timestamptz)
-returns void
+-- Notes where rules are above their bounds now, since when, and where they no longer are.
+create or replace function millrace.note_values(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   with over as materialized (
-    select v.pipeline_id, v.stage_id, v.value, v.above, v.detail
-    from millrace.rule_values(p_rule, p_now) v
+    select v.rule_id, v.pipeline_id, v.stage_id, v.value, v.above, v.detail
+    from millrace.rule_values(p_rules, p_now) v
     where v.value > v.above
   ), kept as (
     insert into millrace.rule_states as t (
       rule_id, pipeline_id, stage_id, over_since, value, above, detail)
-    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    select o.rule_id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
     from over o
     on conflict on constraint rule_states_pkey do update set
       -- A clock that was set back must not make it wait.
@@ -207,57 +213,91 @@ begin
   )
   update millrace.rule_states t
   set under_since = least(coalesce(t.under_since, p_now), p_now)
-  where t.rule_id = p_rule.id
+  where t.rule_id in (select r.id from unnest(p_rules) r)
     and not exists (
       select
       from over o
-      where o.pipeline_id = t.pipeline_id
+      where o.rule_id = t.rule_id
+        and o.pipeline_id = t.pipeline_id
         and o.stage_id = t.stage_id);
 end
 $$;
 
--- Judges a rule: raises alerts where it has been above its bound for long enough, and resolves
--- those where it has not been for long enough.
-create or replace function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamptz)
-returns void
+-- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
+-- resolves those where it has not been for long enough.
+create or replace function millrace.judge_kind(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.note_values(p_rule, p_now);
+  perform millrace.note_values(p_rules, p_now);
   insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, message, playbook, since, raised_at)
-  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name,
-    t.value, t.above, millrace.rule_message(p_rule, t, p_now),
-    coalesce(p_rule.playbook, millrace.playbook_of(p_rule.kind)), t.over_since, p_now
-  from millrace.rule_states t
+  select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
+    millrace.rule_message(r, t, p_now), coalesce(r.playbook, millrace.playbook_of(r.kind)),
+    t.over_since, p_now
+  from unnest(p_rules) r
+  join millrace.rule_states t on t.rule_id = r.id
   left join millrace.pipelines p on p.id = t.pipeline_id
   left join millrace.stages s on s.id = t.stage_id
-  where t.rule_id = p_rule.id
-    and t.under_since is null
-    and t.over_since + p_rule.hold <= p_now
-  order by p.name, s.id
+  where t.under_since is null
+    and t.over_since + r.hold <= p_now
+    and not exists (
+      select
+      from millrace.rule_alerts a
+      where a.rule_id = r.id
+        and a.pipeline_id = t.pipeline_id
+        and a.stage_id = t.stage_id
+        and a.resolved_at is null)
+  order by r.id, p.name, s.id
   on conflict do nothing;
   with over as (
     delete from millrace.rule_states t
-    where t.rule_id = p_rule.id
+    using unnest(p_rules) r
+    where t.rule_id = r.id
       and t.under_since is not null
-      and (t.under_since + p_rule.recover <= p_now or not exists (
+      and (t.under_since + r.recover <= p_now or not exists (
         select
         from millrace.rule_alerts a
         where a.rule_id = t.rule_id
           and a.pipeline_id = t.pipeline_id
           and a.stage_id = t.stage_id
           and a.resolved_at is null))
-    returning t.pipeline_id, t.stage_id
+    returning t.rule_id, t.pipeline_id, t.stage_id
   )
   update millrace.rule_alerts a
   set resolved_at = p_now
   from over o
-  where a.rule_id = p_rule.id
+  where a.rule_id = o.rule_id
     and a.pipeline_id = o.pipeline_id
     and a.stage_id = o.stage_id
     and a.resolved_at is null;
+end
+$$;
+
+-- Judges rules of one kind together. Where that cannot be done it judges either half of them alone,
+-- until the one is found, and reported, that cannot be judged.
+create or replace function millrace.judge_or_report(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half constant int := cardinality(p_rules) / 2;
+begin
+  perform millrace.judge_kind(p_rules, p_now);
+exception when others then
+  if v_half > 0 then
+    perform millrace.judge_or_report(p_rules[:v_half], p_now);
+    perform millrace.judge_or_report(p_rules[v_half + 1:], p_now);
+  elsif not millrace.report_caught(sqlstate, null, 'rule_failed', format(
+      'Rule %s of %s cannot be judged: %s',
+      (p_rules[1]).name, coalesce((p_rules[1]).pipeline, 'all pipelines'), sqlerrm)) then
+    raise;
+  end if;
 end
 $$;
 
@@ -267,20 +307,28 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with gone as (
+  with watched as materialized (
+    select t.rule_id, t.pipeline_id, t.stage_id
+    from millrace.rule_targets(array(
+      select r
+      from millrace.alert_rules r
+      where r.enabled
+        and r.kind <> 'engine'), p_now) t
+    union all
+    select r.id, 0, 0
+    from millrace.alert_rules r
+    where r.enabled
+      and r.kind = 'engine'
+  ), gone as (
     select a.id, a.rule_id, a.pipeline_id, a.stage_id
     from millrace.rule_alerts a
     where a.resolved_at is null
       and not exists (
         select
-        from millrace.alert_rules r
-        where r.id = a.rule_id
-          and r.enabled
-          and (r.kind = 'engine' or exists (
-            select
-            from millrace.rule_targets(r) t
-            where t.pipeline_id = a.pipeline_id
-              and t.stage_id = a.stage_id)))
+        from watched w
+        where w.rule_id = a.rule_id
+          and w.pipeline_id = a.pipeline_id
+          and w.stage_id = a.stage_id)
   ), forgotten as (
     delete from millrace.rule_states t
     using gone g
@@ -304,7 +352,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
-  v_rule millrace.alert_rules;
+  v_rules millrace.alert_rules[];
 begin
   -- Whatever the minute was, so that a clock which was set back stops nothing.
   update millrace.settings s
@@ -318,16 +366,14 @@ begin
   if not found then
     return false;
   end if;
-  for v_rule in select r.* from millrace.alert_rules r where r.enabled order by r.id loop
-    begin
-      perform millrace.judge_rule(v_rule, v_now);
-    exception when others then
-      if not millrace.report_caught(sqlstate, null, 'rule_failed', format(
-          'Rule %s of %s cannot be judged: %s',
-          v_rule.name, coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
-        raise;
-      end if;
-    end;
+  for v_rules in
+    select array_agg(r order by r.id)
+    from millrace.alert_rules r
+    where r.enabled
+    group by r.kind
+    order by min(r.id)
+  loop
+    perform millrace.judge_or_report(v_rules, v_now);
   end loop;
   perform millrace.resolve_unwatched(v_now);
   perform millrace.write_messages(v_now);

@@ -203,7 +203,7 @@ begin
   on conflict on constraint bulk_faults_pkey do nothing;
   update millrace.bulks b
   set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
-    slices = b.slices + 1, done = b.done + p_counts[1],
+    worked_at = v_now, slices = b.slices + 1, done = b.done + p_counts[1],
     faults = b.faults + p_counts[2] + cardinality(v_given_up),
     passed_over = b.passed_over + p_counts[3],
     state = case when v_over then 'done' else b.state end,

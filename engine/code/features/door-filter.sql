@@ -227,8 +227,8 @@ begin
 end
 $$;
 
--- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where it
--- is, which takes longer.
+-- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where
+-- it is, which takes longer.
 create or replace function millrace.filter_portion(p_filter jsonb) returns int
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -289,15 +289,19 @@ begin
 end
 $$;
 
--- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in order,
--- so that Postgres merges them and reads no more of them than are looked at.
+-- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in
+-- order, so that Postgres merges them and reads no more of them than are looked at.
 create or replace function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(string_agg(format($sql$
-    (select r.* from millrace.runs r where %s order by r.finished_at desc, r.id desc limit %s)$sql$,
+    (select r.*
+     from millrace.runs r
+     where %s
+     order by r.finished_at desc, r.id desc
+     limit %s)$sql$,
       concat_ws(' and ', 'r.pipeline_id = ' || i,
         'r.finished_at is not null',
         case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,

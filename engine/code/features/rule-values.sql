@@ -1,16 +1,16 @@
--- What rules measure: for each kind one function, which returns a row for each place where the rule
--- looks and where there is something to say. value is compared with above; detail is what else
--- the message tells.
+-- What rules measure: for each kind one function, which looks everywhere where rules of that kind
+-- look, and returns a row where there is something to say. value is compared with above; detail is
+-- what else the message tells.
 
--- Says of a stretch of time that ends now whether all of it is told by minutes, and few of them.
--- Those are read right where they are needed: for a thousand stages, calls would take most of the
--- time.
-create or replace function millrace.is_short(p_from timestamptz, p_to timestamptz) returns boolean
+-- Says of a stretch of time up to now whether all of it is told by minutes, and few of them. Those
+-- are read right where they are needed: for a thousand stages, calls would take most of the time.
+create or replace function millrace.is_short(p_span interval) returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return p_to - p_from <= interval '2 hours' and millrace.setting('minutes_hours')::int > 3;
+  return p_span <= interval '2 hours' and (
+    select s.value::int > 3 from millrace.settings s where s.name = 'minutes_hours');
 end
 $$;
 
@@ -23,7 +23,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_short boolean := millrace.is_short(p_from, p_to);
+  v_short boolean := millrace.is_short(p_to - p_from);
 begin
   return (
     select millrace.plain_text(c.key, 60)
@@ -51,172 +51,115 @@ begin
 end
 $$;
 
--- Measures the share of failures among the tries that ended, and how many failed for good. Of a
--- pipeline as a whole it looks at the runs.
-create or replace function millrace.failure_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_short boolean := millrace.is_short(p_from, p_to);
-begin
-  return query
-    select t.pipeline_id, t.stage_id,
-      case p_rule.kind
-        when 'dead' then f.dead
-        else f.failed / nullif(f.n, 0)::numeric
-      end,
-      p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    cross join lateral (
-      select sum(m.completed + m.ended + m.failed + m.retried) as n,
-        sum(m.failed + m.retried) as failed, sum(m.failed) as dead
-      from (
-        select o.completed, o.ended, o.failed, o.retried
-        from millrace.minutes o
-        where v_short
-          and o.pipeline_id = t.pipeline_id
-          and o.stage_id = t.stage_id
-          and o.minute >= p_from
-          and o.minute < p_to
-        union all
-        select o.completed, o.ended, o.failed, o.retried
-        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) o
-        where not v_short
-      ) m
-    ) f
-    where p_rule.kind = 'dead' or f.n >= p_rule.least;
-end
-$$;
-
--- Measures what was spent, at a stage or at all of a pipeline's.
-create or replace function millrace.spending_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
-    group by t.pipeline_id, t.stage_id;
-end
-$$;
-
--- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
--- start to their end.
-create or replace function millrace.duration_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    cross join lateral millrace.summed_figures(
-      t.pipeline_id, t.stage_id, p_from, p_to, null) f
-    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
-end
-$$;
-
--- Measures what figures tell.
+-- Measures what figures tell: the share of failures among the tries that ended, how many failed for
+-- good, what was spent, or in seconds below which time 95 of 100 ended. Of a pipeline as a whole it
+-- looks at the runs, but at what all stages spent.
 create or replace function millrace.figure_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 declare
-  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
   -- What has just ended counts.
   v_to timestamptz := p_now + interval '1 microsecond';
 begin
-  if p_rule.kind = 'p95' then
-    return query select * from millrace.duration_values(p_rule, v_from, v_to);
-  elsif p_rule.kind = 'spend' then
-    return query select * from millrace.spending_values(p_rule, v_from, v_to);
-  else
-    return query select * from millrace.failure_values(p_rule, v_from, v_to);
-  end if;
+  return query
+    select f.rule_id, f.pipeline_id, f.stage_id,
+      case f.kind
+        when 'error_share' then f.failed / nullif(f.n, 0)::numeric
+        when 'dead' then f.dead
+        when 'spend' then f.cost_usd
+        else (millrace.bucket_quantile(f.runs, 0.95) / 1000)::numeric
+      end,
+      f.above, null
+    from (
+      select t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest,
+        sum(m.completed + m.ended + m.failed + m.retried) as n,
+        sum(m.failed + m.retried) as failed, sum(m.failed) as dead, sum(m.cost_usd) as cost_usd,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs
+      from millrace.rule_targets(p_rules, p_now) t
+      cross join lateral (
+        select t.stage_id as id
+        where t.kind <> 'spend' or t.stage_id <> 0
+        union all
+        select o.id
+        from millrace.stages o
+        where t.kind = 'spend'
+          and t.stage_id = 0
+          and o.pipeline_id = t.pipeline_id) s
+      cross join lateral (
+        select o.*
+        from millrace.minutes o
+        where t.short
+          and o.pipeline_id = t.pipeline_id
+          and o.stage_id = s.id
+          and o.minute >= t.since
+          and o.minute < v_to
+        union all
+        select o.*
+        from millrace.figure_rows(t.pipeline_id, s.id, t.since, v_to, true) o
+        where not t.short) m
+      group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest) f
+    where f.kind in ('dead', 'spend') or f.n >= f.fewest;
 end
 $$;
 
 -- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
 create or replace function millrace.queue_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_rule.kind = 'backlog' then
-    return query
-      select t.pipeline_id, t.stage_id, sum(q.ready), p_rule.above, null
-      from millrace.rule_targets(p_rule) t
-      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-      cross join lateral (
-        select count(*) as ready
-        from (
-          select
-          from millrace.attempts a
-          where a.stage_id = s.id
-            and a.queue_at <= p_now
-            and a.state = 'queued'
-          limit greatest(10001, p_rule.above::bigint + 1)
-        ) c
-      ) q
-      group by t.pipeline_id, t.stage_id;
-  else
-    return query
-      select t.pipeline_id, t.stage_id, extract(epoch from p_now - min(q.queue_at)), p_rule.above,
-        null
-      from millrace.rule_targets(p_rule) t
-      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-      cross join lateral (
-        select a.queue_at
-        from millrace.attempts a
-        where a.stage_id = s.id
-          and a.queue_at <= p_now
-          and a.state = 'queued'
-        order by a.queue_at
-        limit 1
-      ) q
-      group by t.pipeline_id, t.stage_id;
-  end if;
+  return query
+    select t.rule_id, t.pipeline_id, t.stage_id,
+      case t.kind
+        when 'backlog' then sum(q.ready)
+        else extract(epoch from p_now - min(q.oldest))
+      end,
+      t.above, null
+    from millrace.rule_targets(p_rules, p_now) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral (
+      select count(*) as ready, min(a.queue_at) as oldest
+      from (
+        select o.queue_at
+        from millrace.attempts o
+        where o.stage_id = s.id
+          and o.queue_at <= p_now
+          and o.state = 'queued'
+        order by o.queue_at
+        limit case t.kind when 'backlog' then greatest(10001, t.above::bigint + 1) else 1 end
+      ) a
+    ) q
+    group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above;
 end
 $$;
 
 -- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
 -- row each: up to 10,001.
 create or replace function millrace.late_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
-    from millrace.rule_targets(p_rule) t
+    select t.rule_id, t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+    from millrace.rule_targets(p_rules, p_now) t
     join (
       select o.stage_id, s.pipeline_id
       from millrace.alerts o
@@ -224,25 +167,25 @@ begin
       where o.resolved_at is null
       limit 10001
     ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
-    group by t.pipeline_id, t.stage_id;
+    group by t.rule_id, t.pipeline_id, t.stage_id;
 end
 $$;
 
 -- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
 -- median. Whether it is too long is a count; the seconds are told from buckets.
 create or replace function millrace.run_sla_values(
-  p_rule millrace.alert_rules
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+    select t.rule_id, t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
       b.bound::numeric, b.name
-    from millrace.rule_targets(p_rule) t
+    from millrace.rule_targets(p_rules, p_now) t
     join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
     cross join lateral (
       select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
@@ -299,26 +242,31 @@ begin
 end
 $$;
 
--- Measures a rule everywhere where it looks.
+-- Measures rules of one kind everywhere where they look.
 create or replace function millrace.rule_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_kind text := (p_rules[1]).kind;
 begin
-  if p_rule.kind = 'engine' then
-    return query select * from millrace.engine_values();
-  elsif p_rule.kind = 'run_sla' then
-    return query select * from millrace.run_sla_values(p_rule);
-  elsif p_rule.kind = 'late' then
-    return query select * from millrace.late_values(p_rule, p_now);
-  elsif p_rule.kind in ('backlog', 'oldest_ready') then
-    return query select * from millrace.queue_values(p_rule, p_now);
+  if v_kind = 'engine' then
+    return query
+      select r.id, e.*
+      from unnest(p_rules) r
+      cross join millrace.engine_values() e;
+  elsif v_kind = 'run_sla' then
+    return query select * from millrace.run_sla_values(p_rules, p_now);
+  elsif v_kind = 'late' then
+    return query select * from millrace.late_values(p_rules, p_now);
+  elsif v_kind in ('backlog', 'oldest_ready') then
+    return query select * from millrace.queue_values(p_rules, p_now);
   else
-    return query select * from millrace.figure_values(p_rule, p_now);
+    return query select * from millrace.figure_values(p_rules, p_now);
   end if;
 end
 $$;

@@ -5,13 +5,14 @@ import { fill, sizeOf } from './fill.ts';
 import { measureMonth } from './month.ts';
 import { measurePruning } from './prune.ts';
 import { measureReads } from './reads.ts';
+import { measureWrites } from './writes.ts';
 
 /**
  * `OPERATE_MILLIONS` of attempts (1) are read; a million runs are pruned; a month has `OPERATE_RUNS_A_DAY` (100,000).
- * `OPERATE_PARTS=reads,prune,month` leaves parts out.
+ * `OPERATE_PARTS=reads,writes,prune,month` leaves parts out.
  */
 export async function operate(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
-  const parts = (process.env.OPERATE_PARTS ?? 'reads,prune,month').split(',');
+  const parts = (process.env.OPERATE_PARTS ?? 'reads,writes,prune,month').split(',');
   const size = sizeOf(Number(process.env.OPERATE_MILLIONS ?? 1));
   const variant = `${size.attempts.toLocaleString('en-US')} attempts`;
   const results: Result[] = [];
@@ -21,11 +22,12 @@ export async function operate(database: BenchDatabase, progress: (message: strin
   };
   // Copied before the other database is filled.
   const month = parts.includes('month') ? await database.copy('month') : null;
-  if (parts.includes('reads') || parts.includes('prune')) {
+  if (parts.some((part) => part !== 'month')) {
     progress(`operate: writing ${variant}`);
     await fill(database.owner, size);
   }
   if (parts.includes('reads')) add(await measureReads(database.owner, variant));
+  if (parts.includes('writes')) add(await measureWrites(database.owner, variant));
   if (parts.includes('prune')) add(await measurePruning(database, 1_000_000, progress));
   const runsADay = Number(process.env.OPERATE_RUNS_A_DAY ?? 100_000);
   if (month) add(await measureMonth(month.superuser, runsADay, progress));

@@ -10,6 +10,7 @@ const replayOne = `select millrace.replay('bench_3', '{"stage": "stage_2", "erro
 const day = `now() - interval '1 day', now()`;
 const figures = `select * from millrace.figures('bench_3', 'stage_2', ${day})`;
 const series = `select * from millrace.series('bench_3', 'stage_2', ${day}, interval '1 minute')`;
+const list = (query: object) => `select public.millrace_runs('${JSON.stringify(query)}')`;
 const formerStageHealth = `
   select p.name, s.name, count(a.id) filter (where a.state = 'queued' and a.queue_at <= millrace.now()),
     count(a.id) filter (where a.state = 'completed' and not a.superseded),
@@ -57,7 +58,16 @@ const reads: [name: string, statement: string, needs?: string][] = [
   ['run_slas', 'select * from millrace.run_slas', 'millrace.run_slas'],
   ['figures of a stage, a day', figures, 'millrace.totals'],
   ['series of a stage, a day by minutes', series, 'millrace.totals'],
-  ['overview', `select public.millrace_overview('{}')`, 'millrace.journal'],
+  ['overview, 1,000 stages', `select public.millrace_overview('{}')`, 'millrace.journal'],
+  ['runs by stage', list({ pipeline: 'bench_3', stage: 'stage_2' }), 'millrace.journal'],
+  ['runs by error code', list({ error_code: 'error_1' }), 'millrace.journal'],
+  ['runs by an error code that there is not', list({ error_code: 'none' }), 'millrace.journal'],
+  ['runs that completed, of all pipelines', list({ status: 'completed' }), 'millrace.journal'],
+  ['runs that were cancelled, of all pipelines', list({ status: 'cancelled' }), 'millrace.journal'],
+  ['runs that failed, by error code', list({ status: 'failed', error_code: 'error_1' }), 'millrace.journal'],
+  ['runs under way, by stage', list({ status: 'running', pipeline: 'bench_3', stage: 'stage_1' }), 'millrace.journal'],
+  ['runs by label', list({ pipeline: 'bench_3', label: 'https://example.com/pages/1234' }), 'millrace.journal'],
+  ['millrace_metrics, 1,000 stages', 'select public.millrace_metrics()', 'millrace.alert_rules'],
   ['the sweep, all of it', 'select millrace.sweep()'],
 ];
 
