@@ -123,6 +123,57 @@ begin
 end
 $$;
 
+-- Says whether a link was once through one of these stages: its latest run was, or has been pruned.
+create function public.link_was_at(p_link_id bigint, variadic p_stages text[]) returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+    select exists (
+      select
+      from millrace.done_attempts d
+      join millrace.stages s on s.id = d.stage_id
+      where d.run_id = r.id
+        and s.name = any (p_stages))
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id and p.name = 'links'
+    where r.entity_id = p_link_id::text
+    order by r.id desc
+    limit 1), true)
+$$;
+
+-- Lets a word that a person writes begin where the link's rows still are: what its page says may
+-- have been pruned since, and the page too. A stage that the link never came to stays refused.
+create function public.begin_where_rows_are() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if new.status = 'staged'
+      and not exists (select from public.linkedin_jobs_stage t where t.link_id = new.id)
+      and not exists (select from public.linkedin_posts_stage t where t.link_id = new.id)
+      and public.link_was_at(new.id, 'stage_job', 'stage_post') then
+    new.status := 'scraped';
+  end if;
+  if new.status = 'scraped'
+      and not exists (select from public.linkedin_jobs_raw t where t.link_id = new.id)
+      and not exists (select from public.linkedin_posts_raw t where t.link_id = new.id)
+      and public.link_was_at(new.id, 'scrape_job', 'scrape_post') then
+    new.status := 'queued';
+  end if;
+  return new;
+end
+$$;
+-- The engine's own statements announce their trigger depth: what they show is how it is.
+create trigger linkedin_links_begin_where_rows_are
+  before update of status on public.linkedin_links
+  for each row
+  when (new.status in ('scraped', 'staged')
+    and old.status in ('error', 'dead', 'extracted')
+    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+      or not has_schema_privilege('millrace', 'create')))
+  execute function public.begin_where_rows_are();
+
 -- Writes the raw pages of jobs.
 create function public.apply_scraped_jobs(p_items jsonb) returns void
 language sql
@@ -292,7 +343,8 @@ revoke all on public.link_page_drafts, public.link_queues, public.link_events
   from anon, authenticated, service_role;
 grant select, delete on public.link_page_drafts to service_role;
 revoke all on function public.draft_link_page(bigint, text, jsonb),
-  public.note_unknown_link(bigint), public.apply_classified(jsonb),
+  public.note_unknown_link(bigint), public.link_was_at(bigint, text[]),
+  public.begin_where_rows_are(), public.apply_classified(jsonb),
   public.apply_drafts(regclass, jsonb), public.apply_scraped_jobs(jsonb),
   public.apply_scraped_posts(jsonb), public.apply_staged(jsonb), public.save_companies(jsonb),
   public.apply_extracted(jsonb)
