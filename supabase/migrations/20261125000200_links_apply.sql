@@ -21,25 +21,45 @@ create index link_page_drafts_by_age on public.link_page_drafts (fetched_at);
 comment on table public.link_page_drafts is
   'Pages as the jobs of the scraper brought them, until their attempts are completed.';
 
--- Drafts a page under the job that brought it; a job that is finished twice has one draft. Does
--- nothing where the link is gone.
-create function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb)
-returns void
-language sql security definer
+-- Says whether a link is being fetched.
+create function public.awaits_page(p_link_id bigint) returns boolean
+language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+  select exists (
+    select
+    from millrace.pipelines p
+    join millrace.runs r
+      on r.pipeline_id = p.id and r.entity_id = p_link_id::text and r.status = 'running'
+    join millrace.attempts a
+      on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
+    join millrace.stages s on s.id = a.stage_id and s.name in ('scrape_job', 'scrape_post')
+    where p.name = 'links')
+$$;
+
+-- Drafts a page under the job that brought it; a job that is finished twice has one draft. Does
+-- nothing where the link is gone, or its page is no longer awaited: both a callback and a poll may
+-- bring it, and the later one finds the link held until the former has made it the raw row.
+create function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb)
+returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from public.linkedin_links l where l.id = p_link_id for share;
+  if not found or not public.awaits_page(p_link_id) then
+    return;
+  end if;
   insert into public.link_page_drafts as d
     (link_id, job_id, http_status, raw_html, raw_json, fingerprint_hash, notes)
-  select l.id, p_job_id, (p_page ->> 'http_status')::smallint,
+  values (p_link_id, p_job_id, (p_page ->> 'http_status')::smallint,
     decode(p_page ->> 'html_gzip_base64', 'base64'), p_page -> 'raw_json',
-    p_page ->> 'fingerprint', p_page -> 'notes'
-  from public.linkedin_links l
-  where l.id = p_link_id
-  for key share
+    p_page ->> 'fingerprint', p_page -> 'notes')
   on conflict on constraint link_page_drafts_pkey do update
   set fetched_at = millrace.now(), http_status = excluded.http_status,
     raw_html = excluded.raw_html, raw_json = excluded.raw_json,
-    fingerprint_hash = excluded.fingerprint_hash, notes = excluded.notes
+    fingerprint_hash = excluded.fingerprint_hash, notes = excluded.notes;
+end
 $$;
 comment on function public.draft_link_page(bigint, text, jsonb) is
   'Keeps a page that the scraper brought until its attempt is completed.';
@@ -342,7 +362,7 @@ alter table public.link_page_drafts enable row level security;
 revoke all on public.link_page_drafts, public.link_queues, public.link_events
   from anon, authenticated, service_role;
 grant select, delete on public.link_page_drafts to service_role;
-revoke all on function public.draft_link_page(bigint, text, jsonb),
+revoke all on function public.awaits_page(bigint), public.draft_link_page(bigint, text, jsonb),
   public.note_unknown_link(bigint), public.link_was_at(bigint, text[]),
   public.begin_where_rows_are(), public.apply_classified(jsonb),
   public.apply_drafts(regclass, jsonb), public.apply_scraped_jobs(jsonb),

@@ -132,6 +132,14 @@ test('a dead link goes on where its word says, and not beyond the stage that fai
   expect((await links.row(id)).status).toBe('scraped');
 });
 
+test('a page that comes once more when it is kept leaves no draft', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  await links.scrape('scrape_job', 'one');
+  await links.draft(id, 'one');
+  expect(await engine.rows('select * from public.link_page_drafts')).toEqual([]);
+});
+
 describe('a word goes on', () => {
   /** A link that is extracted. */
   async function extractedLink(links: Links): Promise<string> {
@@ -169,7 +177,11 @@ describe('a word goes on', () => {
 
   test('also when its runs were pruned with them, and jobs and companies stay', async ({ engine, links }) => {
     const id = await extractedLink(links);
-    await links.draft(id, 'stale');
+    await engine.sql.query(
+      `insert into public.link_page_drafts (link_id, job_id, http_status, raw_html, raw_json, fingerprint_hash)
+       values ($1, 'stale', 200, '', '{}', 'f')`,
+      [id],
+    );
     await engine.advance('61 days');
     for (let round = 0; round < 8; round++) await engine.sql.query('select millrace.prune()');
     for (const table of ['linkedin_jobs_raw', 'linkedin_jobs_stage', 'link_page_drafts']) {
