@@ -126,7 +126,11 @@ test('a dead link goes on where its word says, and not beyond the stage that fai
   await worker.report(failed(await worker.takeOne(), { code: 'not_found', message: 'gone', permanent: true }));
   expect((await links.row(id)).status).toBe('dead');
   await expect(links.write(id, 'staged')).rejects.toMatchObject({ code: 'MR005' });
-  await expect(links.write(id, 'scrapped')).rejects.toMatchObject({ code: 'MR005' });
+  await expect(links.write(id, 'scrapped')).rejects.toMatchObject({
+    code: 'MR005',
+    message: `status of 1 row (${id}) was set to scrapped, which is no value of pipeline links`,
+    hint: 'Known: new, error, classified, queued, scraping, scraped, staged, extracted, dead.',
+  });
   await links.write(id, 'queued');
   await links.scrape('scrape_post', 'two');
   expect((await links.row(id)).status).toBe('scraped');
