@@ -1903,6 +1903,7 @@ table public.linkedin_links row level security
   CREATE INDEX linkedin_links_by_source ON public.linkedin_links USING btree (source_id) WHERE (source_id IS NOT NULL)
   CREATE UNIQUE INDEX linkedin_links_canonical_url_key ON public.linkedin_links USING btree (canonical_url)
   CREATE UNIQUE INDEX linkedin_links_pkey ON public.linkedin_links USING btree (id)
+  CREATE TRIGGER linkedin_links_begin_where_rows_are BEFORE UPDATE OF status ON public.linkedin_links FOR EACH ROW WHEN (((new.status = ANY (ARRAY['scraped'::text, 'staged'::text])) AND (old.status = ANY (ARRAY['error'::text, 'dead'::text, 'extracted'::text])) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION begin_where_rows_are()
   CREATE TRIGGER linkedin_links_classifier BEFORE INSERT OR UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
   CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
   CREATE TRIGGER millrace_links_inserted AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__intake()
@@ -3121,6 +3122,8 @@ function public.articles_apply_score(p_items jsonb) returns void language sql vo
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fb8ab10993be79bfe4915308aa1d684b
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
 function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c0996d600cdb9b22e101c4aacf9a79c6
+function public.awaits_page(p_link_id bigint) returns boolean language sql volatile set search_path=pg_catalog, pg_temp body b85ed0d2e1c1c0e070822d13c2450de0
+function public.begin_where_rows_are() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f2e42c4962e2a958d778521482b28a19
 function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 8155ab090a98479174269aa5c33ff775
   grant execute to service_role
 function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 908460221d8ba9d634242f03b8930411
@@ -3137,15 +3140,17 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to service_role
 function public.company_key(p_name text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 81aa28d7fb33b89378ab9658ce7b36ab
   grant execute to service_role
-function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body c4dc7243f942e4c6443ddd8c3b7f784c
+function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7df3b0fcb4df4397b1a4d2ef17c8906a
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
 function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef440d394ad33ea53c62155bd351aa7a
+function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37a4813220f043cf9297dc4574d5ce6d
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
 function public.keep_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f8be248133952e16c73f9c0c0dad463
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
+function public.link_was_at(p_link_id bigint, VARIADIC p_stages text[]) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 70cc338ebff8b09e19ef8a73bb975b4c
 function public.millrace_act(p_request jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 559856e2c7713bfd93cf30fbcf7efe2b
   grant execute to authenticated
   grant execute to service_role
@@ -3232,7 +3237,7 @@ function public.postpone_source(p_source_id uuid, p_error text) returns void lan
 function public.prepare_link_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body dd80ecb1aade52fdcc7abc7db033655b
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
 function public.save_companies(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 292cec6d3fd578f8a0b95d4c1a432d79
-function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef1d1c8301b2b54ba0acacf80183842e
+function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 130c47c3cdb6f5a8d6fd12b78942b4b3
   grant execute to service_role
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 04a5cea24405025bd376f1cbf15ade83
 function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9
