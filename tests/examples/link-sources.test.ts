@@ -113,23 +113,23 @@ test('Ingest duplicates of the same URL from Sheets → only one linkedin_links 
 
 test('a sheet of many ranges is read by polls of a bounded length, each going on where the last left off', async () => {
   const many = 'a-sheet-of-these-tests-with-many-rows';
-  sources.write(`${many}.csv`, Array.from({ length: 21_000 }, (_, n) => `https://example.com/many/${n}`).join('\n'));
+  sources.write(`${many}.csv`, Array.from({ length: 41_000 }, (_, n) => `https://example.com/many/${n}`).join('\n'));
   const id = await stack.add('sheet', sheetAddress(many));
   const passes: number[] = [];
-  for (let found = 0; found < 21_000; ) {
+  for (let found = 0; found < 41_000; ) {
     const [row] = await stack.poll(id);
     expect(row?.last_error).toBeNull();
     passes.push((row?.found ?? 0) - found);
     found = row?.found ?? 0;
     const isDue = await stack.value('select next_poll_at <= now() from public.link_sources where id = $1', [id]);
-    expect(isDue).toBe(found < 21_000);
+    expect(isDue).toBe(found < 41_000);
   }
   expect(passes.length).toBeGreaterThan(1);
   sources.asked.length = 0;
   const [unchanged] = await stack.poll(id);
-  expect(unchanged?.found).toBe(21_000);
-  // The tab, and nine ranges.
-  expect(sources.asked.filter((path) => path.includes(many))).toHaveLength(10);
+  expect(unchanged?.found).toBe(41_000);
+  // The tab, and seventeen ranges.
+  expect(sources.asked.filter((path) => path.includes(many))).toHaveLength(18);
 });
 
 test.each([
