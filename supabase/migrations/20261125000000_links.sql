@@ -276,8 +276,13 @@ begin
 end
 $$;
 create trigger linkedin_links_classifier
-  before insert or update of classification on public.linkedin_links
+  before update of classification on public.linkedin_links
   for each row execute function public.note_classifier();
+-- Most links come without one, by the thousand.
+create trigger linkedin_links_classifier_first
+  before insert on public.linkedin_links
+  for each row when (new.classification is not null or new.classified_by is not null)
+  execute function public.note_classifier();
 
 alter table public.link_sources enable row level security;
 alter table public.linkedin_links enable row level security;

@@ -26,29 +26,17 @@ create trigger link_sources_prepare
   on public.link_sources
   for each row execute function public.prepare_link_source();
 
--- Takes in the links of one portion, but for those that are known or too long, and keeps where the
--- next read goes on. It saves nothing where the source is gone, or was read on by another poll
--- since p_before. Links: [{url, place}].
-create function public.save_links(
-  p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb
-) returns jsonb
-language plpgsql security definer
+-- Inserts those of some links that are neither known nor too long; returns how many. Links:
+-- [{url, place}].
+create function public.insert_links(p_source public.link_sources, p_links jsonb) returns int
+language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_source public.link_sources;
   v_found int;
-  v_too_long jsonb;
 begin
-  select s.* into v_source
-  from public.link_sources s
-  where s.id = p_source_id
-  for update;
-  if not found or v_source.cursor is distinct from nullif(p_before, 'null') then
-    return jsonb_build_object('saved', false, 'found', 0, 'too_long', null);
-  end if;
   insert into public.linkedin_links (raw_url, source, source_id, source_place)
-  select distinct on (canonical) l.url, v_source.kind, v_source.id, left(l.place, 2048)
+  select distinct on (canonical) l.url, p_source.kind, p_source.id, left(l.place, 2048)
   from jsonb_to_recordset(p_links) l(url text, place text)
   cross join lateral public.canonical_url(l.url) canonical
   where octet_length(l.url) <= 2048
@@ -57,14 +45,45 @@ begin
   order by canonical
   on conflict on constraint linkedin_links_canonical_url_key do nothing;
   get diagnostics v_found = row_count;
+  return v_found;
+end
+$$;
+
+-- Takes in the links of one portion, and keeps where the next read goes on. It saves nothing where
+-- the source is gone, or was read on by another poll since p_before. The source is held no longer
+-- than it takes to say so: a poll that the platform ends meanwhile must be recorded.
+create function public.save_links(
+  p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb
+) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_source public.link_sources;
+  v_before jsonb := nullif(p_before, 'null');
+  v_found int := 0;
+  v_too_long jsonb;
+begin
+  select s.* into v_source from public.link_sources s where s.id = p_source_id;
+  begin
+    if v_source.id is not null then
+      v_found := public.insert_links(v_source, p_links);
+    end if;
+    update public.link_sources s
+    set cursor = p_cursor, found = s.found + v_found
+    where s.id = p_source_id
+      and s.cursor is not distinct from v_before;
+    if not found then
+      raise exception 'read on by another' using errcode = 'ML001';
+    end if;
+  exception when sqlstate 'ML001' then
+    return jsonb_build_object('saved', false, 'found', 0, 'too_long', null);
+  end;
   v_too_long := (
     select to_jsonb(l.place)
     from jsonb_to_recordset(p_links) l(url text, place text)
     where octet_length(l.url) > 2048
     limit 1);
-  update public.link_sources s
-  set cursor = p_cursor, found = s.found + v_found
-  where s.id = v_source.id;
   return jsonb_build_object('saved', true, 'found', v_found, 'too_long', v_too_long);
 end
 $$;
@@ -106,6 +125,7 @@ comment on function public.postpone_link_source(uuid, text) is
   'Makes a source of links due by its interval from now on, and says what is wrong.';
 
 revoke all on function public.prepare_link_source(),
+  public.insert_links(public.link_sources, jsonb),
   public.save_links(uuid, jsonb, jsonb, jsonb), public.apply_link_polls(jsonb),
   public.postpone_link_source(uuid, text)
   from public, anon, authenticated, service_role;

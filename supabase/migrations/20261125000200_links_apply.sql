@@ -21,25 +21,45 @@ create index link_page_drafts_by_age on public.link_page_drafts (fetched_at);
 comment on table public.link_page_drafts is
   'Pages as the jobs of the scraper brought them, until their attempts are completed.';
 
--- Drafts a page under the job that brought it; a job that is finished twice has one draft. Does
--- nothing where the link is gone.
-create function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb)
-returns void
-language sql security definer
+-- Says whether a link is being fetched.
+create function public.awaits_page(p_link_id bigint) returns boolean
+language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+  select exists (
+    select
+    from millrace.pipelines p
+    join millrace.runs r
+      on r.pipeline_id = p.id and r.entity_id = p_link_id::text and r.status = 'running'
+    join millrace.attempts a
+      on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
+    join millrace.stages s on s.id = a.stage_id and s.name in ('scrape_job', 'scrape_post')
+    where p.name = 'links')
+$$;
+
+-- Drafts a page under the job that brought it; a job that is finished twice has one draft. Does
+-- nothing where the link is gone, or its page is no longer awaited: both a callback and a poll may
+-- bring it, and the later one finds the link held until the former has made it the raw row.
+create function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb)
+returns void
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from public.linkedin_links l where l.id = p_link_id for share;
+  if not found or not public.awaits_page(p_link_id) then
+    return;
+  end if;
   insert into public.link_page_drafts as d
     (link_id, job_id, http_status, raw_html, raw_json, fingerprint_hash, notes)
-  select l.id, p_job_id, (p_page ->> 'http_status')::smallint,
+  values (p_link_id, p_job_id, (p_page ->> 'http_status')::smallint,
     decode(p_page ->> 'html_gzip_base64', 'base64'), p_page -> 'raw_json',
-    p_page ->> 'fingerprint', p_page -> 'notes'
-  from public.linkedin_links l
-  where l.id = p_link_id
-  for key share
+    p_page ->> 'fingerprint', p_page -> 'notes')
   on conflict on constraint link_page_drafts_pkey do update
   set fetched_at = millrace.now(), http_status = excluded.http_status,
     raw_html = excluded.raw_html, raw_json = excluded.raw_json,
-    fingerprint_hash = excluded.fingerprint_hash, notes = excluded.notes
+    fingerprint_hash = excluded.fingerprint_hash, notes = excluded.notes;
+end
 $$;
 comment on function public.draft_link_page(bigint, text, jsonb) is
   'Keeps a page that the scraper brought until its attempt is completed.';
@@ -122,6 +142,57 @@ begin
   where d.link_id = (i ->> 'entity_id')::bigint;
 end
 $$;
+
+-- Says whether a link was once through one of these stages: its latest run was, or has been pruned.
+create function public.link_was_at(p_link_id bigint, variadic p_stages text[]) returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((
+    select exists (
+      select
+      from millrace.done_attempts d
+      join millrace.stages s on s.id = d.stage_id
+      where d.run_id = r.id
+        and s.name = any (p_stages))
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id and p.name = 'links'
+    where r.entity_id = p_link_id::text
+    order by r.id desc
+    limit 1), true)
+$$;
+
+-- Lets a word that a person writes begin where the link's rows still are: what its page says may
+-- have been pruned since, and the page too. A stage that the link never came to stays refused.
+create function public.begin_where_rows_are() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if new.status = 'staged'
+      and not exists (select from public.linkedin_jobs_stage t where t.link_id = new.id)
+      and not exists (select from public.linkedin_posts_stage t where t.link_id = new.id)
+      and public.link_was_at(new.id, 'stage_job', 'stage_post') then
+    new.status := 'scraped';
+  end if;
+  if new.status = 'scraped'
+      and not exists (select from public.linkedin_jobs_raw t where t.link_id = new.id)
+      and not exists (select from public.linkedin_posts_raw t where t.link_id = new.id)
+      and public.link_was_at(new.id, 'scrape_job', 'scrape_post') then
+    new.status := 'queued';
+  end if;
+  return new;
+end
+$$;
+-- The engine's own statements announce their trigger depth: what they show is how it is.
+create trigger linkedin_links_begin_where_rows_are
+  before update of status on public.linkedin_links
+  for each row
+  when (new.status in ('scraped', 'staged')
+    and old.status in ('error', 'dead', 'extracted')
+    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+      or not has_schema_privilege('millrace', 'create')))
+  execute function public.begin_where_rows_are();
 
 -- Writes the raw pages of jobs.
 create function public.apply_scraped_jobs(p_items jsonb) returns void
@@ -291,8 +362,9 @@ alter table public.link_page_drafts enable row level security;
 revoke all on public.link_page_drafts, public.link_queues, public.link_events
   from anon, authenticated, service_role;
 grant select, delete on public.link_page_drafts to service_role;
-revoke all on function public.draft_link_page(bigint, text, jsonb),
-  public.note_unknown_link(bigint), public.apply_classified(jsonb),
+revoke all on function public.awaits_page(bigint), public.draft_link_page(bigint, text, jsonb),
+  public.note_unknown_link(bigint), public.link_was_at(bigint, text[]),
+  public.begin_where_rows_are(), public.apply_classified(jsonb),
   public.apply_drafts(regclass, jsonb), public.apply_scraped_jobs(jsonb),
   public.apply_scraped_posts(jsonb), public.apply_staged(jsonb), public.save_companies(jsonb),
   public.apply_extracted(jsonb)

@@ -1,7 +1,7 @@
 // What the benchmark measures, one value a line, and how it is shown.
 
 export interface Result {
-  /** Begins with chain, fan-out, hop, intake, cold-start or operate. */
+  /** Begins with chain, fan-out, hop, intake, cold-start, operate or sheet. */
   work: string;
   /** `millrace`, `floor`, a peer's name, or `beside` for another checkout of this project. */
   engine: string;

@@ -1,5 +1,5 @@
 // `npm run bench`: measures Millrace, a hand-written floor and two other queues on the embedded Postgres with fsync on.
-// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake|cold-start|operate` measures one kind alone.
+// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake|cold-start|operate|sheet` measures one kind alone.
 // `--beside=DIR` measures cold starts of the functions in another checkout too, which needs its node_modules.
 import os from 'node:os';
 import { parseArgs } from 'node:util';
@@ -12,8 +12,9 @@ import { intake } from './intake/intake.ts';
 import { installPeers, workerNode } from './node-program.ts';
 import { operate } from './operate/operate.ts';
 import { type Result, table } from './results.ts';
+import { sheet } from './sheet/sheet.ts';
 
-const kinds = ['chain', 'fan-out', 'hop', 'intake', 'cold-start', 'operate'];
+const kinds = ['chain', 'fan-out', 'hop', 'intake', 'cold-start', 'operate', 'sheet'];
 const withDatabase = ['chain', 'fan-out', 'intake', 'operate'];
 
 function readArguments(): { json: boolean; works: string[]; beside: string | undefined } {
@@ -47,6 +48,7 @@ if (works.some((work) => withDatabase.includes(work))) {
 }
 
 if (works.includes('hop')) report(await hop(progress));
+if (works.includes('sheet')) report(await sheet(progress));
 if (works.includes('cold-start')) report(await coldStart(beside, progress));
 
 if (!json) {

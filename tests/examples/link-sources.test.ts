@@ -113,23 +113,23 @@ test('Ingest duplicates of the same URL from Sheets → only one linkedin_links 
 
 test('a sheet of many ranges is read by polls of a bounded length, each going on where the last left off', async () => {
   const many = 'a-sheet-of-these-tests-with-many-rows';
-  sources.write(`${many}.csv`, Array.from({ length: 21_000 }, (_, n) => `https://example.com/many/${n}`).join('\n'));
+  sources.write(`${many}.csv`, Array.from({ length: 41_000 }, (_, n) => `https://example.com/many/${n}`).join('\n'));
   const id = await stack.add('sheet', sheetAddress(many));
   const passes: number[] = [];
-  for (let found = 0; found < 21_000; ) {
+  for (let found = 0; found < 41_000; ) {
     const [row] = await stack.poll(id);
     expect(row?.last_error).toBeNull();
     passes.push((row?.found ?? 0) - found);
     found = row?.found ?? 0;
     const isDue = await stack.value('select next_poll_at <= now() from public.link_sources where id = $1', [id]);
-    expect(isDue).toBe(found < 21_000);
+    expect(isDue).toBe(found < 41_000);
   }
   expect(passes.length).toBeGreaterThan(1);
   sources.asked.length = 0;
   const [unchanged] = await stack.poll(id);
-  expect(unchanged?.found).toBe(21_000);
-  // The tab, and nine ranges.
-  expect(sources.asked.filter((path) => path.includes(many))).toHaveLength(10);
+  expect(unchanged?.found).toBe(41_000);
+  // The tab, and seventeen ranges.
+  expect(sources.asked.filter((path) => path.includes(many))).toHaveLength(18);
 });
 
 test.each([
@@ -140,6 +140,54 @@ test.each([
   if (column) sources.write(`${id}.csv`, 'Link\nhttps://example.com/1');
   const [row] = await stack.poll(await stack.add(kind, sheetAddress(id), column));
   expect(row?.last_error).toBe(said);
+  expect(row?.next_poll_at.getTime()).toBeGreaterThan(Date.now() + 3 * 3_600_000);
+});
+
+test('what happens to a sheet between two polls is said on its row, and deletes no link', async () => {
+  const id = 'a-sheet-of-these-tests-that-changes';
+  const row = async () => (await stack.poll(source))[0];
+  const known = async () =>
+    stack.value<number>(`select count(*)::int from public.linkedin_links where canonical_url like '%/changes/%'`);
+  // Two links in one cell are two links.
+  sources.write(
+    `${id}.csv`,
+    'Link\n"https://example.com/changes/1 and https://example.com/changes/2"\nhttps://example.com/changes/3',
+  );
+  const source = await stack.add('sheet', sheetAddress(id), 'Link');
+  expect(await row()).toMatchObject({ found: 3, last_error: null });
+  sources.write(`${id}.csv`, 'Link\n');
+  expect(await row()).toMatchObject({ found: 3, last_error: null });
+  sources.write(`${id}.csv`, '');
+  expect((await row())?.last_error).toMatch(/first row has no "Link".*correct the name/);
+  sources.remove(`${id}.csv`);
+  sources.write(`${id}.json`, { shared: false, tabs: [] });
+  expect((await row())?.last_error).toMatch(/is not shared with reader@\S+: share it/);
+  expect(await known()).toBe(3);
+  const rows = [['Link'], ['https://example.com/changes/4']];
+  sources.write(`${id}.json`, { tabs: [{ title: 'Renamed', rows }] });
+  expect(await row()).toMatchObject({ found: 4, last_error: null });
+  // A token that is revoked is asked for anew.
+  sources.write(`${id}.json`, { tabs: [{ title: 'Renamed', rows: [...rows, ['https://example.com/changes/5']] }] });
+  sources.failNext({ status: 401 });
+  await stack.poll(source);
+  await stack.until('the next try has read it', async () => (await known()) === 5, patienceMs);
+});
+
+test('a data source that is moved away says so on its row, and its links stay', async () => {
+  const id = 'cd'.repeat(16);
+  const pages = [
+    {
+      id: '1'.repeat(32),
+      created_time: '2026-11-01T08:00:00.000Z',
+      properties: { Link: 'https://example.com/moved/1' },
+    },
+  ];
+  sources.write(`${id}.json`, { pages });
+  const source = await stack.add('notion', `https://www.notion.so/${id}`, 'Link');
+  expect((await stack.poll(source))[0]).toMatchObject({ found: 1, last_error: null });
+  sources.write(`${id}.json`, { shared: false, pages });
+  const [row] = await stack.poll(source);
+  expect(row).toMatchObject({ found: 1, last_error: expect.stringMatching(/moved, or is not shared.*Connections/) });
   expect(row?.next_poll_at.getTime()).toBeGreaterThan(Date.now() + 3 * 3_600_000);
 });
 

@@ -1,6 +1,6 @@
 // What the stages of links write, and what people may write, against the real database.
-import { expect } from 'vitest';
-import { test as base } from '../support/engine.ts';
+import { describe, expect } from 'vitest';
+import { test as base, type Engine } from '../support/engine.ts';
 import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/links.ts';
 import { completed, failed, resume, waiting } from '../support/worker.ts';
 
@@ -126,10 +126,87 @@ test('a dead link goes on where its word says, and not beyond the stage that fai
   await worker.report(failed(await worker.takeOne(), { code: 'not_found', message: 'gone', permanent: true }));
   expect((await links.row(id)).status).toBe('dead');
   await expect(links.write(id, 'staged')).rejects.toMatchObject({ code: 'MR005' });
-  await expect(links.write(id, 'scrapped')).rejects.toMatchObject({ code: 'MR005' });
+  await expect(links.write(id, 'scrapped')).rejects.toMatchObject({
+    code: 'MR005',
+    message: `status of 1 row (${id}) was set to scrapped, which is no value of pipeline links`,
+    hint: 'Known: new, error, classified, queued, scraping, scraped, staged, extracted, dead.',
+  });
   await links.write(id, 'queued');
   await links.scrape('scrape_post', 'two');
   expect((await links.row(id)).status).toBe('scraped');
+});
+
+test('a page that comes once more when it is kept leaves no draft', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  await links.scrape('scrape_job', 'one');
+  await links.draft(id, 'one');
+  expect(await engine.rows('select * from public.link_page_drafts')).toEqual([]);
+});
+
+describe('a word goes on', () => {
+  /** A link that is extracted. */
+  async function extractedLink(links: Links): Promise<string> {
+    const id = await links.add('https://a.test/jobs/1');
+    await links.classify('job');
+    await links.scrape('scrape_job', 'one');
+    await links.finish('stage_job', stagedJob());
+    await links.finish('extract', extractedJob());
+    return id;
+  }
+  const live = (engine: Engine) =>
+    engine.rows(
+      `select s.name from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+       where a.state = 'queued' and s.name <> 'poll'`,
+    );
+
+  test('at its stage, as long as what the page says is kept', async ({ engine, links }) => {
+    const id = await extractedLink(links);
+    await links.write(id, 'staged');
+    expect(await live(engine)).toEqual([{ name: 'extract' }]);
+  });
+
+  test('at the first stage whose rows were pruned', async ({ engine, links }) => {
+    const id = await extractedLink(links);
+    await engine.sql.query('delete from public.linkedin_jobs_stage');
+    await links.write(id, 'staged');
+    expect(await links.row(id)).toMatchObject({ status: 'scraped' });
+    expect(await live(engine)).toEqual([{ name: 'stage_job' }]);
+    await engine.sql.query('select millrace.cancel(id) from millrace.runs where status = $1', ['running']);
+    await engine.sql.query('delete from public.linkedin_jobs_raw');
+    await links.write(id, 'scraped');
+    expect(await links.row(id)).toMatchObject({ status: 'queued' });
+    expect(await live(engine)).toEqual([{ name: 'scrape_job' }]);
+  });
+
+  test('also when its runs were pruned with them, and jobs and companies stay', async ({ engine, links }) => {
+    const id = await extractedLink(links);
+    await engine.sql.query(
+      `insert into public.link_page_drafts (link_id, job_id, http_status, raw_html, raw_json, fingerprint_hash)
+       values ($1, 'stale', 200, '', '{}', 'f')`,
+      [id],
+    );
+    await engine.advance('61 days');
+    for (let round = 0; round < 8; round++) await engine.sql.query('select millrace.prune()');
+    for (const table of ['linkedin_jobs_raw', 'linkedin_jobs_stage', 'link_page_drafts']) {
+      expect(await engine.rows(`select * from public.${table}`)).toEqual([]);
+    }
+    expect(await engine.value(`select count(*)::int from millrace.runs`)).toBe(0);
+    await links.write(id, 'staged');
+    expect(await links.row(id)).toMatchObject({ status: 'queued' });
+    expect(await live(engine)).toEqual([{ name: 'scrape_job' }]);
+    expect(await engine.value('select count(*)::int from public.jobs')).toBe(1);
+  });
+
+  test('where the engine says, whatever was pruned meanwhile', async ({ engine, links }) => {
+    const id = await extractedLink(links);
+    await links.write(id, 'staged');
+    const worker = await links.worker('extract');
+    await worker.report(failed(await worker.takeOne(), { permanent: true }));
+    await engine.sql.query('delete from public.linkedin_jobs_stage');
+    await engine.sql.query(`select millrace.retry(millrace.run_of('links', $1))`, [id]);
+    expect(await links.row(id)).toMatchObject({ status: 'staged' });
+  });
 });
 
 test('a link has one trace id over all its runs', async ({ engine, links }) => {

@@ -89,9 +89,20 @@ async function giveSpreadsheet(c: Context, folder: string, { publicKey }: Keys):
   const id = c.req.param('id') ?? '';
   const file = readServed(folder, id, ['csv', 'json']);
   if (file === undefined) return refuse(c, 404, 'Requested entity was not found.');
-  const stored = file.ending === 'json' ? (JSON.parse(file.text) as { shared?: boolean }) : {};
-  if (stored.shared === false) return refuse(c, 403, 'The caller does not have permission');
-  return answerWith(c, id, readSpreadsheet(file));
+  const tabs = tabsOf(file);
+  if (tabs === null) return refuse(c, 403, 'The caller does not have permission');
+  return answerWith(c, id, tabs);
+}
+
+/** The file that was read last: a long sheet is asked for range by range. */
+let last: { ending: string; text: string; tabs: Tab[] | null } | undefined;
+
+/** The tabs of a spreadsheet; null where it is not shared. */
+function tabsOf({ ending, text }: { ending: string; text: string }): Tab[] | null {
+  if (last?.ending === ending && last.text === text) return last.tabs;
+  const isShared = ending === 'csv' || (JSON.parse(text) as { shared?: boolean }).shared !== false;
+  last = { ending, text, tabs: isShared ? readSpreadsheet({ ending, text }) : null };
+  return last.tabs;
 }
 
 function answerWith(c: Context, id: string, tabs: Tab[]): Response {
@@ -123,7 +134,7 @@ function answerWith(c: Context, id: string, tabs: Tab[]): Response {
 }
 
 function propertiesOf({ title, sheetId, rows }: Tab, index: number) {
-  const columnCount = Math.max(1, ...rows.map((row) => row.length));
+  const columnCount = rows.reduce((most, row) => Math.max(most, row.length), 1);
   return {
     sheetId,
     title,

@@ -51,7 +51,8 @@ export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limi
     const isOver = reads >= limits.reads || taken >= limits.links || Date.now() - began > limits.ms;
     if (!isOver && poll.more && links.length < portion) continue;
     const { saved, found, too_long } = await save(links, before, at);
-    if (!saved) return { ...poll, more: false };
+    // Whoever read on may have been ended since: the next poll goes on from there.
+    if (!saved) return { ...poll, more: true };
     poll.found += found;
     poll.tooLong ??= too_long;
     before = at;

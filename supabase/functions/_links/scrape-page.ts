@@ -9,6 +9,7 @@ import { decodePage } from './decode-page.ts';
 import { fingerprint } from './fingerprint.ts';
 import { linkAddress } from './link-address.ts';
 import { readPageParts } from './page-parts.ts';
+import { withRemedy } from './page-remedies.ts';
 
 /** What a scrape reads of a link's row. */
 export const scrapedLink = z.object({ entity: z.object({ raw_url: z.string(), canonical_url: z.string() }) });
@@ -26,9 +27,9 @@ export async function submitPage({ entity }: z.output<typeof scrapedLink>, conte
   return waiting(scraper, await scraper.submit(request, context, context.submissionKey));
 }
 
-/** Drafts the page that a job brought: it becomes the link's raw row when the attempt completes. Throws what the job failed of. */
+/** Drafts the page that a job brought: it becomes the link's raw row when the attempt completes. Throws what the job failed of, with the remedy. */
 export async function keepPage(job: unknown, { entityId, env, signal }: FinishContext): Promise<LinkScrapeResult> {
-  const page = scrapedPage(scraper.resultOf(job));
+  const page = pageOf(job);
   const bytes = fromBase64(page.body);
   const html = decodePage(bytes, page.content_type);
   if (html.trim() === '') throw new PermanentError('no_content', `${page.url}: the page is empty.`);
@@ -51,6 +52,14 @@ export async function keepPage(job: unknown, { entityId, env, signal }: FinishCo
   signal.throwIfAborted();
   if (error) throw projectError(status, error, 'Keeping the page');
   return { draft, http_status: page.status, bytes: page.bytes ?? html.length, fingerprint: hash };
+}
+
+function pageOf(job: unknown): ScrapedPage {
+  try {
+    return scrapedPage(scraper.resultOf(job));
+  } catch (error) {
+    throw withRemedy(error);
+  }
 }
 
 function notesOf({ url, content_type, bytes, user_agent }: ScrapedPage) {

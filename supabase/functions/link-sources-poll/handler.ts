@@ -8,7 +8,7 @@ import { linkPollResult } from '../_pipelines/link-sources-results.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 
 /** What one poll may do within a worker's limits; what is more waits for the next. */
-const limits = { reads: 30, links: 20_000, ms: 20_000 };
+const limits = { reads: 50, links: 40_000, ms: 20_000 };
 /** What may pass by itself is tried so often at once, before the source waits for its next poll. */
 const tries = 3;
 /** A longer wait than this is the source's, and not the attempt's. */

@@ -1,0 +1,120 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sampleLinks } from '../../local/demo/links/sample-links.ts';
+import { queuesTable } from '../../local/demo/links/watch-links.ts';
+import { readArguments } from '../../local/demo/read-arguments.ts';
+import { startBoards } from '../../local/demo/samples/links/server.ts';
+import { demoHere, temporaryFolder } from './demo-here.ts';
+
+let temporary: string;
+
+beforeEach(() => {
+  temporary = temporaryFolder();
+});
+afterEach(() => {
+  fs.rmSync(temporary, { recursive: true, force: true });
+});
+
+/** Does what `npm run demo -- links` does with these arguments, with no settings but the defaults. */
+function runLinks(...args: string[]) {
+  const none = ['LLM_URL', 'LLM_MODEL', 'SCRAPER_URL', 'SCRAPER_ALLOW_HOSTS', 'GOOGLE_SERVICE_ACCOUNT', 'NOTION_TOKEN'];
+  const env = { TMPDIR: temporary, ...Object.fromEntries(none.map((name) => [name, ''])) };
+  return demoHere(['links', ...args], env);
+}
+
+describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
+  it('takes sixty links of a sheet and a data source to jobs, with an alert, a second try, and what was spent', async () => {
+    const { code, stdout, stderr } = await runLinks();
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    // The sources, and the queues as they fill and empty.
+    expect(stdout).toMatch(/sheet +https:\S+\/open-jobs\/edit +22\n/);
+    expect(stdout).toMatch(/notion +collection:\/\/\S+ +24\n/);
+    expect(stdout).toMatch(/scrape\.job \d+\+\d+/);
+    expect(stdout).toMatch(/nothing waits {2}\| {2}error 1 {2}extracted 34 {2}dead 11\n/);
+    // What asks for patience, and what ended.
+    expect(stdout.match(/\/jobs\/busy-\d\n +the site answered with status 429/g)).toHaveLength(3);
+    expect(stdout).toMatch(/\/jobs\/guarded\n +the site asks for a captcha/);
+    for (const [link, says] of [
+      ['jobs/withdrawn', 'status 410'],
+      ['jobs/4711', 'status 404'],
+      ['jobs/leaflet', 'application/pdf'],
+      ['jobs/filled', 'it is gone'],
+      ['jobs/moved', 'front page'],
+      ['jobs/over', 'ended on 2026-01-31'],
+      ['jobs/members', 'log in'],
+      ['closed-to-programs/jobs/1', 'robots.txt asks'],
+      ['10.0.0.7/jobs/1', 'not on the public internet'],
+      ['see the mail of last Tuesday', 'no web address'],
+    ]) {
+      expect(stdout).toMatch(new RegExp(`✗ \\S*${link}\\n(?: {6}.*\\n)*? {6}.*${says}`));
+    }
+    // An alert, raised and resolved.
+    expect(stdout).toMatch(/raised {2}\d+ runs are ready at extract of links, above 10\n/);
+    expect(stdout).toMatch(/resolved {2}\d+ runs .*\n +raised at [\d:]+, resolved at [\d:]+\n/);
+    // Jobs by data, by OpenGraph, by text and of posts; companies meet under one name.
+    for (const job of ['Weaver', 'Deck hand', 'Seed librarian', 'Atlas binder', 'Bridge painter, bridge 3']) {
+      expect(stdout).toMatch(new RegExp(`^ {2}\\S.* {2}${job} {2}`, 'm'));
+    }
+    expect(stdout).toContain('32 jobs of 11 companies');
+    expect(stdout).toMatch(/extract +34 +0 +0 +\d+\.\d s +[\d,]+ +\$0\n/);
+    expect(stdout).toMatch(/Invariants .*no violation/);
+  }, 240_000);
+
+  it('takes links of the user’s own, from a file and from the command line', async () => {
+    const boards = await startBoards();
+    const file = path.join(temporary, 'mine.csv');
+    fs.writeFileSync(file, `who,what\nme,see ${boards.jobs[0]} and more\nyou,nothing\n`);
+    try {
+      const { code, stdout, stderr } = await runLinks('--sheet', file, boards.jobs[1] as string);
+      expect(code, `${stdout}${stderr}`).toBe(0);
+      expect(stdout).toMatch(/sheet +https:\S+\/your-sheet\/edit +1\n/);
+      expect(stdout).toMatch(/extracted \d/);
+      expect(stdout).toContain('2. Your links');
+    } finally {
+      await boards.stop();
+    }
+  }, 240_000);
+});
+
+it('names the arguments of the links, and what is wrong with others', async () => {
+  expect(readArguments(['links'])).toMatchObject({ demo: 'links', keep: false, urls: [], sheet: null });
+  const { urls, sheet } = readArguments([
+    'links',
+    '--sheet',
+    'mine.csv',
+    'https://a.test/1',
+    '--url',
+    'https://b.test/',
+  ]);
+  expect(urls.map(String)).toEqual(['https://b.test/', 'https://a.test/1']);
+  expect(sheet).toBe('mine.csv');
+  expect(() => readArguments(['links', 'mine.csv'])).toThrow('no web address');
+  expect(() => readArguments(['leads', '--sheet', 'mine.csv'])).toThrow('--sheet belongs to the links');
+  const { code, stderr } = await runLinks('--sheet', path.join(temporary, 'none.csv'));
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/--sheet got ".*none\.csv", which cannot be read/);
+});
+
+it('has sixty links, of which fourteen are there in another spelling', async () => {
+  const boards = await startBoards();
+  const { sheet, pages } = sampleLinks(boards);
+  await boards.stop();
+  expect(sheet.length + pages.length).toBe(60);
+  expect([...sheet, ...pages].filter(({ note }) => note === 'another spelling')).toHaveLength(14);
+});
+
+it('shows what waits in each queue, and the words', () => {
+  const queues = [
+    { queue: 'ingest', ready: 2, in_backoff: 0, in_work: 1 },
+    { queue: 'scrape.job', ready: 0, in_backoff: 3, in_work: 0 },
+  ];
+  expect(queuesTable(queues, [{ word: 'error', count: 3 }], 1500).map(stripVTControlCharacters)).toEqual([
+    '  queue              ready  in backoff     in work',
+    '  ingest                 2           0           1',
+    '  scrape.job             0           3           0',
+    '  error 3',
+    '  1.5 s',
+  ]);
+});
