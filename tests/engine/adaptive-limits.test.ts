@@ -107,7 +107,10 @@ test('a server that names a time to wait is a refusal too; any other failure is 
   await one.complete([completed(batch[1] as Claimed)], 1);
   expect(await rate(engine)).toBe(60);
   await one.complete([refused(batch[2], 5, 'server_error')], 1);
-  expect(await state(engine)).toMatchObject({ learned_from: 'flow.one: server_error', refused_until: expect.any(Date) });
+  expect(await state(engine)).toMatchObject({
+    learned_from: 'flow.one: server_error',
+    refused_until: expect.any(Date),
+  });
   expect(await rate(engine)).toBe(30);
 });
 

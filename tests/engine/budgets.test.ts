@@ -101,6 +101,14 @@ test('tokens are bounded as dollars are, and the lesser of both counts', async (
   expect(await worker.take(50)).toHaveLength(9);
 });
 
+test('where attempts name tokens and no price, dollars bound nothing, and do not hold the stage up', async ({ engine }) => {
+  await budget(engine, { usd: 1, tokens: 1000 });
+  await engine.queued('one', 50);
+  const worker = await Worker.of(engine, 'one');
+  await learnAverage(engine, worker, 0, 100);
+  expect(await worker.take(50)).toHaveLength(9);
+});
+
 test('failed attempts are paid for too', async ({ engine }) => {
   await budget(engine, { usd: 1 });
   await engine.queued('one', 5);

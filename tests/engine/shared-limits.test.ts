@@ -37,7 +37,7 @@ test('a rate holds for all stages that share it, and one that is used up says wh
   engine,
 }) => {
   const [one, uno] = await twoPipelines(engine, { rate: { count: 6, per_seconds: 60 } });
-  await engine.queued('one', 10);
+  await engine.queued('one', 20);
   await engine.queued('uno', 10);
   expect(await one.take(4)).toHaveLength(4);
   expect(await uno.take(10)).toHaveLength(2);
@@ -102,7 +102,12 @@ test('a stage that works fast leaves another that wants places its share of them
   await engine.queued('uno', 100);
   expect(await uno.take(10)).toEqual([]);
   const round = async () => {
-    batch = (await one.complete(batch.map((item) => completed(item)), 10)).batch;
+    batch = (
+      await one.complete(
+        batch.map((item) => completed(item)),
+        10,
+      )
+    ).batch;
     return [batch.length, (await uno.take(10)).length];
   };
   expect(await round()).toEqual([3, 3]);
@@ -116,7 +121,14 @@ test('a stage that works fast leaves another that wants places its share of them
   );
   await engine.sql.query('select millrace.sweep()');
   await engine.advance('16 seconds');
-  expect((await one.complete(batch.map((item) => completed(item)), 10)).batch).toHaveLength(6);
+  expect(
+    (
+      await one.complete(
+        batch.map((item) => completed(item)),
+        10,
+      )
+    ).batch,
+  ).toHaveLength(6);
 });
 
 test('of a rate that is used up, stages that want some take by turns', async ({ engine }) => {
@@ -276,4 +288,51 @@ test('a definition that names a limit and its drop at once: the drop waits, and 
   await untilBlocked(engine, dropper);
   await definer.query('commit');
   await expect(drop).rejects.toThrow('flow.one names it');
+});
+
+test('nobody reaches shared limits through the Data API but by the operators’ door', async ({ engine }) => {
+  await twoPipelines(engine, { max_in_flight: 5 });
+  for (const role of ['anon', 'authenticated', 'service_role'] as const) {
+    const client = await engine.database.connect(role);
+    for (const statement of [
+      `select millrace.define_limit('model', '{"max_in_flight": 9}')`,
+      `select millrace.drop_limit('model')`,
+      `select millrace.throttle_limit('model', '{"max_in_flight": 9}', now() + interval '1 hour', 'why')`,
+      `select millrace.unthrottle_limit('model')`,
+      'select * from millrace.shared_limit_state',
+      'select * from millrace.shared_limits',
+      'update millrace.limited_stages set short_at = null',
+      'insert into millrace.limit_uses (limit_id, at, usd, tokens) values (1, now(), -100, 0)',
+      'delete from millrace.limit_refusals',
+    ]) {
+      expect(await engine.refusal(statement, [], client)).toMatchObject({ code: '42501' });
+    }
+  }
+});
+
+test('each rule of the invariants about shared limits is told when it is broken', async ({ engine }) => {
+  const [one] = await twoPipelines(engine, { rate: { count: 5, per_seconds: 60 }, adaptive: true });
+  await engine.queued('one', 3);
+  await engine.advance('2 minutes');
+  await one.take(2);
+  await engine.expectSound();
+  const damages: [string, string][] = [
+    ['a shared limit holds for the stages that name it', 'delete from millrace.limited_stages'],
+    [
+      'a shared limit is what was declared, with its throttle over it',
+      `update millrace.shared_limits set limits = '{"max_in_flight": 5}'`,
+    ],
+    [
+      'a shared limit has its whole rate, or says since when it has not',
+      'update millrace.shared_limits set share = 0.5',
+    ],
+    ['what is at work under a shared limit is counted in flight', 'delete from millrace.in_flight'],
+  ];
+  for (const [rule, damage] of damages) {
+    await engine.sql.query('begin');
+    await engine.sql.query(damage);
+    const rules = await engine.rows('select distinct rule from millrace.check_invariants()');
+    await engine.sql.query('rollback');
+    expect(rules).toEqual([{ rule }]);
+  }
 });

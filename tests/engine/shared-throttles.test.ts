@@ -34,7 +34,11 @@ test('it holds until its time is over, and what was declared holds again then', 
   await worker.leave();
   await engine.advance('10 minutes');
   await engine.sql.query('select millrace.sweep()');
-  expect(await state(engine)).toMatchObject({ today: { max_in_flight: 5 }, throttled_for: null, throttled_until: null });
+  expect(await state(engine)).toMatchObject({
+    today: { max_in_flight: 5 },
+    throttled_for: null,
+    throttled_until: null,
+  });
   expect(await worker.take(10)).toHaveLength(5);
   expect(await journal(engine)).toMatchObject([
     {
@@ -68,15 +72,21 @@ test('it may raise a budget for a while, and a definition comes under it', async
 
 test('one without an end, without a reason, of nothing or over no limit is refused', async ({ engine }) => {
   await limited(engine, { max_in_flight: 5 });
-  const refusal = async (limits: unknown, until = `millrace.now() + interval '1 hour'`, reason = 'why', name = 'model') =>
-    engine.refusal(`select millrace.throttle_limit($1, $2, ${until}, $3)`, [name, JSON.stringify(limits), reason]);
+  const refusal = async (
+    limits: unknown,
+    until = `millrace.now() + interval '1 hour'`,
+    reason = 'why',
+    name = 'model',
+  ) => engine.refusal(`select millrace.throttle_limit($1, $2, ${until}, $3)`, [name, JSON.stringify(limits), reason]);
   expect(await refusal({ max_in_flight: 0 })).toMatchObject({
     code: 'MR002',
     message: 'shared limit model: limits.max_in_flight is 0, but must be a whole number from 1 to 10000',
   });
   expect((await refusal({ adaptive: true })).message).toMatch(/adaptive/);
   expect((await refusal({ max_in_flight: 1 }, 'null')).message).toMatch(/^until is missing/);
-  expect((await refusal({ max_in_flight: 1 }, undefined, ' ')).message).toBe('reason is missing, but a throttle has one');
+  expect((await refusal({ max_in_flight: 1 }, undefined, ' ')).message).toBe(
+    'reason is missing, but a throttle has one',
+  );
   expect(await refusal({ max_in_flight: 1 }, undefined, 'why', 'modell')).toMatchObject({
     code: 'MR003',
     message: 'there is no shared limit modell',
