@@ -1,8 +1,8 @@
 // Limits that stages of several pipelines share: in flight, rate, and how they are defined, changed and dropped.
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
-import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { completed, failed, Worker } from '../support/worker.ts';
+import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { completed, failed, resume, Worker, waiting } from '../support/worker.ts';
 
 const defineLimit = (engine: Engine, limits: Row, name = 'model') =>
   engine.sql.query('select millrace.define_limit($1, $2)', [name, JSON.stringify(limits)]);
@@ -224,6 +224,34 @@ test('room that another stage made wakes a stage in the sweep', async ({ engine 
   await one.complete(batch.map((item) => completed(item)));
   await engine.advance('20 seconds');
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
+});
+
+test('the end of a job wakes the stage that is short of the place it frees', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await defineLimit(engine, { max_in_flight: 1 });
+  await engine.pipeline(chain(['one'], { ...shared, kind: 'external', completion: { callback: true } }));
+  await engine.pipeline(chain(['uno'], shared), {}, 'other');
+  await engine.queued('one', 1);
+  await engine.queued('uno', 1);
+  const [one, uno] = [await Worker.of(engine, 'one'), await Worker.of(engine, 'uno', 'other')];
+  const item = await one.takeOne();
+  await one.complete([waiting(item, 'job')]);
+  expect(await uno.take()).toEqual([]);
+  await uno.leave();
+  await engine.advance('30 seconds');
+  const { wake } = await resume(engine, [jobEnd(item, 'job')]);
+  expect(wake).toMatchObject([{ pipeline: 'other', stage: 'uno' }]);
+});
+
+test('a clock that is set back keeps no bucket from filling', async ({ engine }) => {
+  const [one] = await twoPipelines(engine, { rate: { count: 6, per_seconds: 60 } });
+  await engine.queued('one', 6);
+  expect(await one.take(10)).toHaveLength(6);
+  await engine.advance('-1 hour');
+  await engine.queued('one', 10);
+  expect(await one.take(10)).toEqual([]);
+  await engine.advance('20 seconds');
+  expect(await one.take(10)).toHaveLength(2);
 });
 
 test('a limit that no definition should have is refused, by its field', async ({ engine }) => {

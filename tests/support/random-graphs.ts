@@ -31,6 +31,8 @@ const limits = fc.option(
     { rate: { count: 2, per_seconds: 10 } },
     { concurrency: { column: 'label', part: 'value', limit: 1 } },
     { priority: true },
+    { shared: ['all'] },
+    { shared: ['all'], max_in_flight: 2, priority: true },
   ),
   { freq: 3, nil: undefined },
 );
@@ -191,6 +193,9 @@ export async function defineGraph(engine: Engine, graph: Graph): Promise<void> {
   );
   await engine.sql.query(`truncate ${own.map(({ name }) => name).join(', ')} restart identity; ${tables}`);
   const { projection } = graph;
+  await engine.sql.query(`select millrace.define_limit('all', $1)`, [
+    JSON.stringify({ max_in_flight: 3, rate: { count: 4, per_seconds: 10 }, spending: { usd: 100, per_seconds: 60 } }),
+  ]);
   const leaf = [{ name: 'l0', max_workers: 50 }];
   await engine.pipeline(leaf, { table: 'public.parts', projection }, 'leaf');
   await engine.pipeline(graph.parts, { table: 'public.parts', projection }, 'parts');

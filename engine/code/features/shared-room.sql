@@ -187,12 +187,14 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_taken <> 0 then
-    update millrace.shared_limits l
-    set tokens = millrace.bucket_of(l) - p_taken,
-      refilled_at = greatest(millrace.now(), l.refused_until)
-    from millrace.limited_stages m
-    where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate';
-  end if;
+  update millrace.shared_limits l
+  set tokens = millrace.bucket_of(l) - p_taken,
+    refilled_at = greatest(millrace.now(), l.refused_until)
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and l.id = m.limit_id
+    and l.limits ? 'rate'
+    -- A clock that was set back must not keep the bucket from filling.
+    and (p_taken <> 0 or l.refilled_at > greatest(millrace.now(), l.refused_until));
 end
 $$;
