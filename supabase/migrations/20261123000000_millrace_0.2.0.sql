@@ -1018,11 +1018,19 @@ create table millrace.limited_stages (
     constraint limited_stages_limit_fkey references millrace.shared_limits,
   stage_id int not null
     constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
+  since timestamptz not null default millrace.now(),
+  short_at timestamptz,
+  taken_at timestamptz,
   constraint limited_stages_pkey primary key (limit_id, stage_id)
-);
+) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
 comment on table millrace.limited_stages is
-  'Which stages name which shared limit, written by define().';
+  'Which stages name which shared limit, written by define(). Where several of them want more than '
+  'there is, their claims note that, and leave one another a share.';
+comment on column millrace.limited_stages.short_at is
+  'When its last claim would have taken more than its shared limits allowed; null if it got all.';
+comment on column millrace.limited_stages.taken_at is
+  'When it last took something while another stage was short.';
 
 create table millrace.limit_uses (
   id bigint generated always as identity constraint limit_uses_pkey primary key,
@@ -1064,7 +1072,10 @@ select pg_temp.drop_functions(array[
       'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
       'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
-      'millrace.fan_out_faults()', 'millrace.switch(text, text, bool)'
+      'millrace.fan_out_faults()',
+      'millrace.room_at(millrace.stages, millrace.limiters, int4)',
+      'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
+      'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -3144,6 +3155,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.shared_limit_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
@@ -6737,9 +6750,10 @@ end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
--- Returns the stages with work.
+-- p_shown: the entities show it as queued already. Returns the stages with work.
 create or replace function millrace.enqueue_stage(
-  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6755,7 +6769,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
+  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name, p_shown);
 end
 $$;
 
@@ -7641,8 +7655,9 @@ end
 $$;
 
 -- Queues a stage for entities that the caller holds: new runs where none is live, else starting
--- over. Dirty are the entities with columns that a new run must clear. p_by_name: somebody named
--- the stage, which overrules what it says of when it begins. Returns the stages with work.
+-- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
+-- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
+-- begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null
@@ -7694,7 +7709,7 @@ begin
   v_new := millrace.skip_given_needs(v_new, p_stage_id);
   if cardinality(v_new) > 0 then
     v_wake := v_wake
-      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name)
+      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name, cardinality(p_dirty_ids) = 0)
       || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then
@@ -13018,9 +13033,10 @@ $$;
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins.
+-- itself says of when it begins. p_shown: the entities show it as queued already.
 create or replace function millrace.begin_stage(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -13049,7 +13065,9 @@ begin
       return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
-      perform millrace.show_queued(p_stage_id, p_run_ids);
+      if not p_shown then
+        perform millrace.show_queued(p_stage_id, p_run_ids);
+      end if;
       return v_wake || p_stage_id;
   end case;
 end
@@ -13361,19 +13379,19 @@ $$;
 -- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
 
 -- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
--- named it.
+-- named anything that it used. Where one named tokens and no price, it costs no dollars.
 create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select nullif(case p_kind when 'usd' then t.cost_usd
-        else t.input_tokens + t.output_tokens end, 0)
+    select case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end
       / nullif(t.completed + t.failed + t.retried, 0)
     from millrace.totals t
     join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
-    where s.id = p_stage_id);
+    where s.id = p_stage_id
+      and t.cost_usd + t.input_tokens + t.output_tokens > 0);
 end
 $$;
 
@@ -13457,7 +13475,8 @@ begin
     v_average := millrace.average_use(p_stage.id, v_kind);
     v_room := least(v_room, case
       when v_left <= 0 then 0
-      when v_average is not null then least(floor(v_left / v_average + 1e-9), v_room)
+      when v_average = 0 then v_room
+      when v_average > 0 then least(floor(v_left / v_average + 1e-9), v_room)
       when v_busy then 0
       else 1
     end);
@@ -13483,7 +13502,7 @@ begin
     v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
       - (millrace.spent_under(p_limit, v_kind)).spent;
     if v_left <= 0
-      or v_left / millrace.average_use(p_stage_id, v_kind) + 1e-9 < 1 then
+      or v_left + 1e-9 < millrace.average_use(p_stage_id, v_kind) then
       return true;
     end if;
   end loop;
@@ -16601,6 +16620,7 @@ as $$
     'permanent', '{"type": "boolean"}'::jsonb,
     'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
     'limits', '{"type": "object"}'::jsonb,
+    'limit', f.fields -> 'stage',
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
     'alert', f.fields -> 'run',
@@ -16838,6 +16858,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   case
+    when p_request ->> 'verb' in ('throttle', 'unthrottle') and p_request ? 'limit' then
+      return millrace.act_on_limit(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
       return millrace.act_on_stage(p_caller, p_request, p_line);
     when p_request ->> 'verb' in ('acknowledge', 'silence') then
@@ -17305,6 +17327,98 @@ begin
 end
 $$;
 
+-- The operators' door: shared limits
+
+-- Finds the shared limit of this name that a caller sees: one that holds for a pipeline of theirs.
+-- Raises MR003 for one that there is not and for one of somebody else's alike.
+create or replace function millrace.limit_seen(p_caller millrace.caller, p_name text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit jsonb;
+begin
+  select l
+  into v_limit
+  from jsonb_array_elements(millrace.shown_limits(p_caller)) l
+  where l ->> 'limit' = p_name;
+  if not found then
+    raise exception 'there is no shared limit % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_name), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_limit;
+end
+$$;
+
+-- Lists the shared limits that a caller sees, with those of their stages that they see. hidden:
+-- some other stage is under it too.
+create or replace function millrace.shown_limits(p_caller millrace.caller) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(
+    to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
+      'limit', l.name,
+      'stages', to_jsonb(s.seen),
+      'spent_for', (
+        select coalesce(jsonb_agg(n), '[]')
+        from unnest(l.spent_for) n
+        where n = any (s.seen)),
+      'learned_from', case
+        when p_caller.pipelines is null
+          or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
+      end,
+      'hidden', cardinality(s.seen) < cardinality(l.stages),
+      'throttle', case when l.throttled_until is not null then jsonb_build_object(
+        'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
+        'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
+  from millrace.shared_limit_state l
+  join millrace.shared_limits o on o.name = l.name
+  left join millrace.journal j on j.id = o.line
+  cross join lateral (
+    select coalesce(array_agg(n), '{}') as seen
+    from unnest(l.stages) n
+    where millrace.sees(p_caller, split_part(n, '.', 1))) s
+  where cardinality(s.seen) > 0
+    or p_caller.pipelines is null
+$$;
+
+-- Throttles a shared limit, or lets it go on. Returns what the journal is to say of it. Only who
+-- sees all pipelines that it holds for may.
+create or replace function millrace.act_on_limit(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text := p_request ->> 'limit';
+  v_outcome jsonb := jsonb_build_object('limit', v_name);
+begin
+  if p_request ?| array['pipeline', 'stage'] then
+    raise exception 'limit stands beside a pipeline or a stage, but is shared by several'
+      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+  elsif (millrace.limit_seen(p_caller, v_name) -> 'hidden')::boolean then
+    raise exception 'shared limit % holds for pipelines that you do not see', v_name
+      using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
+  end if;
+  if p_request ->> 'verb' = 'throttle' then
+    perform millrace.throttle_shared(v_name, p_request -> 'limits',
+      millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+    v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
+      'until', millrace.asked_end(p_request));
+  elsif not millrace.unthrottle_shared(v_name) then
+    raise exception 'shared limit % has no throttle', v_name
+      using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+  end if;
+  return jsonb_build_object('outcome', v_outcome);
+end
+$$;
+
 -- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
 
 -- Shows a line of the journal.
@@ -17390,6 +17504,7 @@ begin
         group by o.pipeline) l on l.pipeline = p.name
       where p.name = any (v_pipelines)),
     'stages', millrace.shown_stages(v_pipelines),
+    'limits', millrace.shown_limits(v_caller),
     'bulks', (
       select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
       from millrace.bulks b
@@ -18997,9 +19112,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    select g.given
-    from (
-      select unnest(a.places) as place, array(
+    -- Materialized, or a set-returning function beside it would have each row asked about.
+    with answer as materialized (
+      select a.places, array(
         select vs.stage_id
         from millrace.version_stages vs
         where vs.version_id = p_version_id
@@ -19010,7 +19125,10 @@ begin
         select u.asked, array_agg(u.place) as places
         from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
           with ordinality u(asked, place)
-        group by u.asked) a) g
+        group by u.asked) a
+    )
+    select g.given
+    from (select unnest(a.places) as place, a.given from answer a) g
     order by g.place);
 end
 $$;
@@ -19150,28 +19268,32 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_earlier record;
+  v_earlier_id int;
+  v_new bigint[];
   v_open bigint[];
   v_given bigint[];
   v_any boolean := false;
 begin
-  for v_earlier in
-    select vs.stage_id, array_agg(r.id order by r.id) as run_ids
+  -- New runs are all of one version.
+  for v_earlier_id in
+    select vs.stage_id
     from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id
-        and p_stage_id = any (vs.dependents)
-        and not vs.on_demand
-    where r.id = any (p_run_ids)
-      and r.given is not null
-    group by vs.stage_id, vs.position
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_run_ids[1]
+      and p_stage_id = any (vs.dependents)
+      and not vs.on_demand
     order by vs.position
   loop
-    v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
-    v_given := millrace.given_runs(v_earlier.stage_id, v_open);
-    perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
-    perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
+    v_new := coalesce(v_new, array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (p_run_ids) and r.given is not null
+      order by r.id));
+    v_open := millrace.open_runs(v_earlier_id, v_new);
+    v_given := millrace.given_runs(v_earlier_id, v_open);
+    perform millrace.add_skipped(v_earlier_id, v_given, millrace.why_given());
+    v_open := millrace.unmet_runs(v_earlier_id, millrace.without(v_open, v_given));
+    perform millrace.add_skipped(v_earlier_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;
   if v_any then
@@ -19879,8 +20001,9 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages
--- that can go on and have no live worker, and returns them. The stage's lock makes the look at the
+-- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages,
+-- and of those that share a limit with them and are short, that can go on and have no live worker,
+-- and returns them. The stage's lock makes the look at the
 -- queue safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have
 -- found the stage full, the stage is woken in any case. Nobody waits while holding this lock.
 create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
@@ -19889,8 +20012,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := array(
-    select distinct f.stage_id
+    select f.stage_id
     from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    union
+    select o.stage_id
+    from millrace.in_flight f
+    join millrace.limited_stages m on m.stage_id = f.stage_id
+    join millrace.limited_stages o on o.limit_id = m.limit_id and o.short_at is not null
     where f.attempt_id = any (p_attempt_ids)
     order by 1);
   v_wakes int[] := '{}';
@@ -19964,10 +20093,15 @@ begin
         where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
         order by o.queue_at, o.id
         limit p_limit) q) r(id)
-    join millrace.attempts a on a.run_id = r.id
-      and a.stage_id = p_stage.id
-      and a.state in ('started', 'waiting')
-      and a.token is not null
+    cross join lateral (
+      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+      select o.id, o.token
+      from millrace.attempts o
+      where o.run_id = r.id
+        and o.stage_id = p_stage.id
+        and o.state in ('started', 'waiting')
+        and o.token is not null
+      offset 0) a
     where millrace.counts_in_flight(p_stage.limits)
       and not exists (
         select from millrace.in_flight f
@@ -21096,14 +21230,16 @@ begin
 end
 $$;
 
--- Says how many of p_wanted attempts max_in_flight, rate and back pressure let a stage take now.
--- Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
+-- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
+-- is_short: it might take more, but for its shared limits.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out is_short boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -21137,6 +21273,7 @@ begin
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
+    is_short := v_shared.room < room;
     room := v_shared.room;
     wait_ms := v_shared.wait_ms;
   end if;
@@ -21282,15 +21419,19 @@ begin
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0),
+    v_room.room, v_room.is_short);
 end
 $$;
 
--- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+-- A claim writes how far it has looked at its stage's limits, and what it took of the token buckets.
+-- p_room and p_is_short are what room_at() has told it, for the limits that the stage shares.
 create or replace function millrace.save_limiter(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
-  p_taken int)
+  p_taken int,
+  p_room int default null,
+  p_is_short boolean default null)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -21309,6 +21450,7 @@ begin
   where g.stage_id = p_stage.id;
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, p_taken);
+    perform millrace.note_share(p_stage.id, p_room, p_is_short, p_taken);
   end if;
 end
 $$;
@@ -24071,6 +24213,21 @@ begin
 end
 $$;
 
+-- Says how many attempts of one stage are in flight, up to a number.
+create or replace function millrace.in_flight_at(p_stage_id int, p_most int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select count(*)
+    from (
+      select from millrace.in_flight f
+      where f.stage_id = p_stage_id
+      limit p_most) f);
+end
+$$;
+
 -- Says how many of p_wanted attempts of a stage one shared limit lets it take now. Where it may
 -- take none, wait_ms says when to ask again. A gate takes nothing in work: only the rate is for it.
 create or replace function millrace.room_under(
@@ -24086,11 +24243,17 @@ declare
   v_max int := (p_limit.limits ->> 'max_in_flight')::int;
   v_rate jsonb := p_limit.limits -> 'rate';
   v_tokens float8;
+  v_share record;
 begin
   room := p_wanted;
+  v_share := millrace.rivals_of(p_limit.id, p_stage.id);
   if p_stage.function_name is not null then
     if v_max is not null then
       room := least(room, v_max - millrace.in_flight_under(p_limit.id, v_max));
+      if room > 0 and v_share.rivals > 1 then
+        room := least(room, millrace.share_for(v_max, v_share.rivals, true)
+          - millrace.in_flight_at(p_stage.id, v_max));
+      end if;
     end if;
     if room > 0 and p_limit.limits ? 'spending' then
       room := millrace.room_in_budget(p_limit, p_stage, room);
@@ -24104,8 +24267,12 @@ begin
       else millrace.bucket_of(p_limit)
     end;
     -- What the clock's rounding took away must not cost another round.
-    room := least(room, floor(v_tokens + 1e-6));
-    if room = 0 then
+    v_tokens := floor(v_tokens + 1e-6);
+    room := least(room, millrace.share_for(v_tokens, v_share.rivals, v_share.is_next));
+    if room = 0 and v_tokens > 0 then
+      -- It is another stage's turn, which may have no worker at this moment.
+      wait_ms := 1000;
+    elsif room = 0 then
       wait_ms := ceil(1000 * (
         greatest(extract(epoch from p_limit.refused_until - millrace.now()), 0)
           + greatest(1 - millrace.bucket_of(p_limit), 0) * (v_rate ->> 'per_seconds')::float8
@@ -24152,13 +24319,95 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_taken <> 0 then
-    update millrace.shared_limits l
-    set tokens = millrace.bucket_of(l) - p_taken,
-      refilled_at = greatest(millrace.now(), l.refused_until)
-    from millrace.limited_stages m
-    where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate';
-  end if;
+  update millrace.shared_limits l
+  set tokens = millrace.bucket_of(l) - p_taken,
+    refilled_at = greatest(millrace.now(), l.refused_until)
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and l.id = m.limit_id
+    and l.limits ? 'rate'
+    -- A clock that was set back must not keep the bucket from filling.
+    and (p_taken <> 0 or l.refilled_at > greatest(millrace.now(), l.refused_until));
+end
+$$;
+
+-- Shared limits: a share for each stage that wants more than there is
+--
+-- A stage that works fast would take every place as soon as it is free, and one beside it get none.
+-- So a claim that would have taken more than its shared limits allow notes that its stage is short.
+-- For a while after that the others leave it a share: of places in flight as many as each of those
+-- that are short may have, and of a rate what is left of an equal part. An odd token goes to
+-- whoever has waited longest. While no other stage is short, nobody is held back and nothing noted.
+
+-- Says how many stages want something of a shared limit, this one included, and whether another of
+-- them has waited longer.
+create or replace function millrace.rivals_of(
+  p_limit_id int,
+  p_stage_id int,
+  out rivals int,
+  out is_next boolean)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As long as a stage that got nothing may be without a worker, until the sweep has woken it.
+  v_since timestamptz := millrace.now() - interval '15 seconds';
+begin
+  select 1 + count(*),
+    coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
+      select coalesce(o.taken_at, '-infinity')
+      from millrace.limited_stages o
+      where o.limit_id = p_limit_id and o.stage_id = p_stage_id), true)
+  into rivals, is_next
+  from millrace.limited_stages m
+  where m.limit_id = p_limit_id
+    and m.stage_id <> p_stage_id
+    and m.short_at > v_since;
+end
+$$;
+
+-- Says how much of what a shared limit has is for one stage, where so many want some.
+create or replace function millrace.share_for(p_amount float8, p_rivals int, p_is_next boolean)
+returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_is_next then ceil(p_amount / p_rivals)
+    else floor(p_amount / p_rivals)
+  end
+$$;
+
+-- A claim notes whether its shared limits gave its stage less than it would have taken (it took all
+-- that there was room for, or there was none and something is queued), and that it took something
+-- while another was short. Only claims of this stage write these rows, and they go one at a time.
+create or replace function millrace.note_share(
+  p_stage_id int,
+  p_room int,
+  p_is_short boolean,
+  p_taken int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_is_short boolean := coalesce(p_is_short and p_taken >= p_room and (p_room > 0 or exists (
+    select
+    from millrace.attempts a
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
+begin
+  update millrace.limited_stages m
+  set short_at = case when v_is_short then v_now end,
+    taken_at = case when p_taken > 0 then v_now else m.taken_at end
+  where m.stage_id = p_stage_id
+    and (m.short_at is not null or v_is_short or p_taken > 0)
+    and exists (
+      select
+      from millrace.limited_stages o
+      where o.limit_id = m.limit_id
+        and o.stage_id <> p_stage_id
+        and (v_is_short or m.short_at is not null or o.short_at > v_now - interval '15 seconds'));
 end
 $$;
 
@@ -27610,13 +27859,18 @@ declare
     when p_means = 'start' or p_was is not null then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
+  -- Written is the value itself, but not what may stand beside it.
+  v_shown boolean := p_means = 'start' and (
+    select not p.status ?| array['attempts', 'retry_at', 'error']
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
   v_why text;
   v_hint text;
   v_early record;
 begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
-      case when p_means = 'enter' then p_ids else '{}' end,
+      case when v_shown then '{}' else p_ids end,
       p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id)
         and millrace.names_stage(p_pipeline_id, v_stage_id),
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
@@ -29561,6 +29815,51 @@ where p.sla is not null
 order by p.name
 $view$);
 
+select pg_temp.put_view('millrace.shared_limit_faults', true, $view$
+-- Finds shared limits that hold for other stages than name them, that are not as declared and
+-- throttled, or that contradict what they learned; and work under one that it does not count. A
+-- stage that has just come under a limit is counted by the next sweep.
+create or replace view millrace.shared_limit_faults (rule, run_id, attempt_id, detail) as
+select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
+  format('stage %s of %s', s.name, p.name)
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+where array(
+    select l.name
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = s.id
+    order by l.name)
+  <> array(
+    select n
+    from jsonb_array_elements_text(s.limits -> 'shared') n
+    order by n)
+union all
+select 'a shared limit is what was declared, with its throttle over it', null, null, l.name
+from millrace.shared_limits l
+where l.limits <> millrace.throttled(l.declared, coalesce(l.throttle, '{}'))
+union all
+select 'a shared limit has its whole rate, or says since when it has not', null, null, l.name
+from millrace.shared_limits l
+where l.share not between 0 and 1
+  or (l.lowered_at is null and l.share <> 1)
+  or num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) not in (0, 4)
+  or l.lowered_since > l.lowered_at
+union all
+select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
+  format('stage %s', s.name)
+from millrace.limited_stages m
+join millrace.stages s on s.id = m.stage_id
+join millrace.attempts a on a.stage_id = m.stage_id
+where a.queue_at is not null
+  and a.state = 'started'
+  and a.started_at > m.since + interval '1 minute'
+  and not exists (
+    select
+    from millrace.in_flight f
+    where f.attempt_id = a.id and f.token = a.token)
+$view$);
+
 select pg_temp.put_view('millrace.shared_limit_state', true, $view$
 create or replace view millrace.shared_limit_state as
 select l.name,
@@ -30026,7 +30325,8 @@ comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
   'pause, unpause, throttle, unthrottle, acknowledge, silence; preview, begin, continue, abort and '
-  'status of a bulk; grant and revoke. A run may be named by pipeline and entity.';
+  'status of a bulk; grant and revoke. A run may be named by pipeline and entity; throttle and '
+  'unthrottle take a stage of a pipeline, or a shared limit as "limit".';
 
 revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
 
@@ -30034,7 +30334,7 @@ grant execute on function public.millrace_act(jsonb) to authenticated, service_r
 
 comment on function public.millrace_overview(jsonb) is
   'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
-  'paused and throttled, open alerts, and bulks that run. For operators.';
+  'paused and throttled, shared limits, open alerts, and bulks that run. For operators.';
 
 comment on function public.millrace_pipeline(jsonb) is
   'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
@@ -30178,6 +30478,9 @@ comment on view millrace.run_slas is
   'end, of those that came to their end in the last hour and those under way that are overdue '
   '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
   'one sweep late; with over 5000 live runs, as of counted_at.';
+
+comment on view millrace.shared_limit_faults is
+  'Shared limits that do not hold what they say, for check_invariants().';
 
 comment on function millrace.define_limit(text, jsonb) is
   'Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60, '
@@ -30379,7 +30682,7 @@ begin
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, int4)',
       'millrace.refuse_missing_needs(int8[], int4)',
-      'millrace.enqueue_stage(int8[], int4, bool)',
+      'millrace.enqueue_stage(int8[], int4, bool, bool)',
       'millrace.start_sibling_branches(int4, int4, int8[])',
       'millrace.apply_outcomes(millrace.work[], int4)',
       'millrace.late_attempts(millrace.work[])', 'millrace.mark_late(millrace.work[], int8[])',
@@ -30493,7 +30796,7 @@ begin
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
-      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool)',
+      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
@@ -30575,6 +30878,8 @@ begin
       'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',
       'millrace.filter_conditions(jsonb)', 'millrace.filter_source(jsonb, text, int4)',
       'millrace.find_runs(jsonb, int8, int4, bool)', 'millrace.find_ended(jsonb, text, int4)',
+      'millrace.limit_seen(millrace.caller, text)', 'millrace.shown_limits(millrace.caller)',
+      'millrace.act_on_limit(millrace.caller, jsonb, int8)',
       'millrace.shown_line(millrace.journal)', 'millrace.shown_pause(bool, int8)',
       'millrace.shown_stages(text[])', 'public.millrace_overview(jsonb)',
       'public.millrace_pipeline(jsonb)', 'public.millrace_series(jsonb)',
@@ -30664,7 +30969,7 @@ begin
       'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
       'millrace.lock_limiters(text)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
-      'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
+      'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, bool)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
       'millrace.sweep_limits(int4)', 'millrace.counters()', 'millrace.stage_gauges()',
       'public.millrace_metrics()', 'public.millrace_health()',
@@ -30724,9 +31029,11 @@ begin
       'millrace.define_limit(text, jsonb)', 'millrace.drop_limit(text)',
       'millrace.check_shared_names(jsonb)', 'millrace.save_shared_names(int4)',
       'millrace.pass_shared(int4, bool)', 'millrace.bucket_of(millrace.shared_limits)',
-      'millrace.in_flight_under(int4, int4)',
+      'millrace.in_flight_under(int4, int4)', 'millrace.in_flight_at(int4, int4)',
       'millrace.room_under(millrace.shared_limits, millrace.stages, int4)',
       'millrace.shared_room(millrace.stages, int4)', 'millrace.take_shared(int4, int4)',
+      'millrace.rivals_of(int4, int4)', 'millrace.share_for(float8, int4, bool)',
+      'millrace.note_share(int4, int4, bool, int4)',
       'millrace.throttle_shared(text, jsonb, timestamptz, text, int8)',
       'millrace.unthrottle_shared(text)',
       'millrace.throttle_limit(text, jsonb, timestamptz, text)',

@@ -262,18 +262,19 @@ begin
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
-  if p_stage.limits ? 'shared' then
-    perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids));
-  end if;
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0),
+    v_room.room, v_room.is_short);
 end
 $$;
 
--- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+-- A claim writes how far it has looked at its stage's limits, and what it took of the token buckets.
+-- p_room and p_is_short are what room_at() has told it, for the limits that the stage shares.
 create or replace function millrace.save_limiter(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
-  p_taken int)
+  p_taken int,
+  p_room int default null,
+  p_is_short boolean default null)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -292,6 +293,7 @@ begin
   where g.stage_id = p_stage.id;
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, p_taken);
+    perform millrace.note_share(p_stage.id, p_room, p_is_short, p_taken);
   end if;
 end
 $$;

@@ -59,17 +59,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_taken int := coalesce(p_taken, 0);
-  v_is_short boolean := coalesce(p_is_short and v_taken >= p_room and (p_room > 0 or exists (
+  v_is_short boolean := coalesce(p_is_short and p_taken >= p_room and (p_room > 0 or exists (
     select
     from millrace.attempts a
     where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
 begin
   update millrace.limited_stages m
   set short_at = case when v_is_short then v_now end,
-    taken_at = case when v_taken > 0 then v_now else m.taken_at end
+    taken_at = case when p_taken > 0 then v_now else m.taken_at end
   where m.stage_id = p_stage_id
-    and (m.short_at is not null or v_is_short or v_taken > 0)
+    and (m.short_at is not null or v_is_short or p_taken > 0)
     and exists (
       select
       from millrace.limited_stages o
