@@ -646,9 +646,12 @@ table millrace.limit_uses with (autovacuum_vacuum_scale_factor=0.02)
   CREATE INDEX limit_uses_to_sum ON millrace.limit_uses USING btree (id) WHERE (NOT summed)
   CREATE UNIQUE INDEX limit_uses_pkey ON millrace.limit_uses USING btree (id)
 sequence millrace.limit_uses_id_seq
-table millrace.limited_stages
+table millrace.limited_stages with (fillfactor=50)
   column limit_id integer not null
+  column short_at timestamp with time zone
+  column since timestamp with time zone not null default millrace.now()
   column stage_id integer not null
+  column taken_at timestamp with time zone
   constraint limited_stages_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.shared_limits(id)
   constraint limited_stages_pkey PRIMARY KEY (limit_id, stage_id)
   constraint limited_stages_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
@@ -1008,6 +1011,12 @@ table millrace.settings
   constraint settings_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX settings_pkey ON millrace.settings USING btree (name)
   CREATE TRIGGER settings_are_checked BEFORE INSERT OR UPDATE ON millrace.settings FOR EACH ROW EXECUTE FUNCTION millrace.check_setting()
+view millrace.shared_limit_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -2276,9 +2285,10 @@ table public.topic row level security
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
 function millrace.acknowledge(p_alert bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fdfb864bab94252821c973ab816cb22
 function millrace.acknowledge_alert(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body e173806d4643002a50f5a074bfd59f4b
-function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 8df057c49c0c403e199eea1c0250d67a
+function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 5ddf1b05a11d3eda7fd0ebb286ed38c5
 function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 101d8ae62fd9566b3415dc3ea17a97d5
 function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body e83616f13baf030f280d25b5097ced8d
+function millrace.act_on_limit(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ba207b40683886e85b6efbbedbc46cd8
 function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f4eb302be8c9c12a6baebebb83c731
 function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d065b253f2983c57ab608cfe7be1bed
 function millrace.act_on_stage(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0188855ac5d88f600b87d121448f7225
@@ -2338,7 +2348,7 @@ function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) 
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
-function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ffe3f66b1dfd9c05a7303808de1e9b7
+function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body d3ee1b8ff7949a3281ba1367214f0e07
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 569c3714442c408d27c284fb7882bb29
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
 function millrace.batch_bytes(p_setting text) returns bigint language plpgsql immutable set search_path=pg_catalog, pg_temp body 22b2c09dc4617a9ba41b799b3e03a2bf
@@ -2346,12 +2356,12 @@ function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millra
 function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body b8689d52f1b05243fcf0a39b4461b705
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b441aca72a99ceaaf27213bea138bc0
-function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c93c9b4c48ecac894f802c7da71c10f
+function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bcc3086f1360cf433e2d1d5a1df2d459
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d6c755f266ee3e94e9c8a80cac25d034
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b28bd0b7ff7735ef29cb35145c60a034
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
@@ -2366,7 +2376,7 @@ function millrace.books__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
-function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d428d14f6c46a7a28f8f1eed7fb8199
+function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2960789a9fab72c13e5e48cdd9b416
 function millrace.bucket_bounds() returns double precision[] language sql immutable set search_path=pg_catalog, pg_temp body 8880778828afbbf473e086555db6c3c8
 function millrace.bucket_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 1786476421fa9b09970705ac9005715c
 function millrace.bucket_quantile(p_counts bigint[], p_share double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body 3be17dad1fe806a1bb7e1b093cd88dc7
@@ -2411,7 +2421,7 @@ function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immu
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aa5d39add18f6e6f57a294626b31095
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 5f67cb6a16685827d5ec2d09423fe827
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body f9a9a6f12ad60f3cf471afbe1d1720d6
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
@@ -2469,7 +2479,7 @@ function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, 
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b81aafb7e108dcdf607db7d7370a3ff1
 function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b6e30938badc33cc4865757ad2c9600
 function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3c46512e005bad65b75d42ed7f3440
-function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ea3bdbbf6b2e1e36da5ca1d0ef54be74
+function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fec738f26284fda85105279cd260c5d4
 function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body d49a5dd77d173b239df06cdd010b3627
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
@@ -2493,7 +2503,7 @@ function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) ret
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
 function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
-function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 30902e47eebced3229ab77d4b8f46ac5
+function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93623b8646c99b91ac1e115f65b38195
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.count_in_words(p_count numeric) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9935953d7cecd710c344f89016a86274
 function millrace.count_over(p_counts bigint[], p_ms double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body cd24aab6db99b42fcd0d83a995c9f9f0
@@ -2514,7 +2524,7 @@ function millrace.delivery_time() returns interval language sql immutable set se
 function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body 3c99eaae40136660562de2ad3540e5ad
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
-function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body dc5b9aaf0c8bf61695fdd8645214c2b5
+function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a82826e913c48018c775fa79cbe102c
 function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c47c64f079295d7cd20d34821db3794
 function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa95a95b0c328b49db53cd8577e1309f
 function millrace.do_to_run(p_run bigint, p_request jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f6bccd2e2675877a9dd11ee8f43e0a
@@ -2566,7 +2576,7 @@ function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served t
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
 function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body db84c188ef5f783455dfa2ae3b71a4b0
-function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c01933cbc7dca2018ab56f00dd710ad
+function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e592919fee24736c3472e931eed1c983
 function millrace.enter() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body de8d4259bc02dd41a1e567fe2d01594a
 function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
@@ -2649,6 +2659,7 @@ function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql vo
 function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1223fcaf27e27dfd3241137790f1dce1
 function millrace.hurry(p_run bigint, p_stage text DEFAULT NULL::text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body de8cd6918f6de5b8b93ea321531f8671
 function millrace.hurry_one(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 372dc24d595ed08a4f38b920357708da
+function millrace.in_flight_at(p_stage_id integer, p_most integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 0844d6284a40aa6b996aa68444ba8f3a
 function millrace.in_flight_under(p_limit_id integer, p_most integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d2665c551eee9d253bba8a0b3966582d
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
@@ -2666,7 +2677,7 @@ function millrace.is_rested(p_ways integer[], p_key text, p_due timestamp with t
 function millrace.is_short(p_from timestamp with time zone, p_to timestamp with time zone) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a9578b1817fa10e10e49573b2ca4d69a
 function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body f5d9019d34cfac237a9af3ae77629534
 function millrace.is_spent(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f423a3b239fa36a916e125a9afc4bce
-function millrace.is_spent_under(p_limit millrace.shared_limits, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 45a0ba073be78fd0e245e8fd531a9f45
+function millrace.is_spent_under(p_limit millrace.shared_limits, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c355b7e30a1fed7d4a8e62bb936aec3f
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 368028c5f168b565f049d053e6413364
@@ -2711,6 +2722,7 @@ function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) 
 function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 493239dfb221d12a9d8a88e9d36cdfce
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
+function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
 function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b5174122bb365f726412a5137e5ba39d
@@ -2785,7 +2797,8 @@ function millrace.note_operator() returns trigger language plpgsql volatile secu
 function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
 function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9bd79947a1bdf3ee78153fa38b6e3f9
 function millrace.note_run(p_verb text, p_run bigint, p_stage text DEFAULT NULL::text, p_outcome jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f6eed3052f5602e29f2c61dc8844e28f
-function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 352b5ba3997bfe97c337bf51e1daa93e
+function millrace.note_share(p_stage_id integer, p_room integer, p_is_short boolean, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 278f9e464fcaa80a73d743b9cec07b63
+function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c688ce589f74cc8d7615e27df805c529
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.note_switched() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body db760fbad0561eefeec3ca885c4183fb
@@ -2853,7 +2866,7 @@ function millrace.prune_table(p_pipeline millrace.pipelines, p_table_name text, 
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11a3867727e7907ac6319c22f2a71e76
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2156f9c6738bedb51ee3f323446c0a46
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.queue_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body dd4cfe066cb4df99f0a42a961001fd0c
@@ -2913,9 +2926,10 @@ function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) r
 function millrace.retry_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b2834e01520c13582d6c6e96649c605
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8b2482e67a3b949f6a34e746652c9e5e
-function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c3f5dd969db8c26920cf988a20eb11b0
-function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09828aecdd87720d9b15d7df205afa3b
-function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body be8508c74535e7192aaef38ff3258f85
+function millrace.rivals_of(p_limit_id integer, p_stage_id integer, OUT rivals integer, OUT is_next boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7f83a04730b3b4ef59565e46bdcf8
+function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT is_short boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 12abe29ae82212400efbb50b355f22a7
+function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 064cc160e86b633e38848b26d839610d
+function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a24ff3faf3e414e430fc28532d926fac
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_labelled(p_pipeline millrace.pipelines, p_text text, p_limit integer) returns TABLE(entity_id text, label text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, gin_fuzzy_search_limit=10000 body f58935ba7c764c574dcd716cc763b8fb
@@ -2942,7 +2956,7 @@ function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) retur
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_label(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a038184f62951ea52f811d29da9d95
-function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 902ec26bbfce4f98f230404cd226b910
+function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer, p_room integer DEFAULT NULL::integer, p_is_short boolean DEFAULT NULL::boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b768ef56becf035e026ea244de164b1a
 function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 886a2a894a82d439365d782016e20699
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
@@ -2970,10 +2984,11 @@ function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[])
 function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
+function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.share_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body e333befc7d958eb8d8a459c2d1a9ad87
 function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body e7c41f93e7ab41ab4c58f3920192f417
-function millrace.shared_limit_named(p_name text) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 5283f97728ef7fc962976b6c076d6a25
+function millrace.shared_limit_named(p_name text) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body be717c2d34bc2081ff1a895017a04faa
 function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e256e6d5f67173ddeb12390f79a8ca39
 function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c7c562e63379b6ae8b706e9b379d13d
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
@@ -2992,6 +3007,7 @@ function millrace.shown_attempts(p_run_id bigint, p_payloads boolean) returns js
 function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body d0a4f32ee99070b8526d9e624c1a4189
 function millrace.shown_children(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 575cd6d1a433e991a7e6a843f4730f4f
 function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1d87a6dee50add8d74c5a4e305a6e900
+function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 45c5552d013cab517146964ecc9422b9
 function millrace.shown_line(p_line millrace.journal) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3718306b6e4650406310c581f96ba82c
 function millrace.shown_pause(p_enabled boolean, p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body c693cab65e1b415e9eeaa3f53374e7cd
 function millrace.shown_payload(p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 20531730084001642cd55705743e4c0f
@@ -3011,7 +3027,7 @@ function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_i
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ed952169abc3e5ae18049379d4fec87f
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9bf35bed64b68e383ae0a240e1b6d324
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b05ea3c09a617bd1f60d5de4d9e1bf10
-function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 97e62bca04bb64f7f7459e44015c81db
+function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e351485a3d8763f97529fa7a03ddc61
 function millrace.skip_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
 function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595
@@ -3093,7 +3109,7 @@ function millrace.take_ending_back(p_run millrace.runs) returns void language pl
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
 function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
-function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ee1f2d80c7447531964ba13662234dd
+function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa42fb6ceb7f2633d8b48db951336bc
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
 function millrace.taken_messages(p_ids bigint[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0a783c32f300f57aa14f5ea9214950db
 function millrace.tally_done(p_stage_ids integer[], p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 095420fb6f42fe6ee234e7c48fafa471
@@ -3141,7 +3157,7 @@ function millrace.wake_headers() returns jsonb language plpgsql stable set searc
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 995924c13ed6e523211b3ab216fcc404
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
-function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 035a83384a7249a1a258f3208509efd6
+function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aecce4db49a0ecc74ccca0e5b9db1b5a
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.was_left_out(p_error jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 6912a0544cb378f47f9842bb85b196a5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
@@ -3279,7 +3295,7 @@ function public.millrace_note_faults(p_faults jsonb) returns jsonb language plpg
   grant execute to service_role
 function public.millrace_note_jobs(p_jobs jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 862a31033eddb9293e36e0d352e5c9c6
   grant execute to service_role
-function public.millrace_overview(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body d673084d3a2425056aa1ba23b490012f
+function public.millrace_overview(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body bcdb81c0ec8de49aac6fa672eb85cd22
   grant execute to authenticated
   grant execute to service_role
 function public.millrace_pipeline(p_query jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body ab7f6298188c0beb7b8042b414768f93

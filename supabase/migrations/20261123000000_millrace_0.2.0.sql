@@ -21424,7 +21424,7 @@ begin
 end
 $$;
 
--- A claim writes how far it has looked at its stage's limits, and what it took of the token buckets.
+-- A claim writes how far it has looked at its stage's limits, and what it took of token buckets.
 -- p_room and p_is_short are what room_at() has told it, for the limits that the stage shares.
 create or replace function millrace.save_limiter(
   p_stage millrace.stages,

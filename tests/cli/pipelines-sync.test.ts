@@ -413,7 +413,7 @@ it('defines shared limits before the pipelines that name them, and drops them af
   const database = await createTestDatabase();
   try {
     const client = await database.connect();
-    for (const { text } of [limits, pages, changed, dropped]) await client.query(text);
+    for (const migration of [limits, pages, changed, dropped]) await client.query(migration?.text ?? '');
     const { rows } = await client.query('select name, stages, today from millrace.shared_limit_state');
     expect(rows).toEqual([{ name: 'model', stages: ['pages.ocr'], today: { max_in_flight: 6 } }]);
   } finally {
