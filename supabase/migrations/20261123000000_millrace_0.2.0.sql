@@ -21232,14 +21232,14 @@ $$;
 
 -- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
 -- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
--- is_short: it might take more, but for its shared limits.
+-- short_of: the shared limit but for which it might take more.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
   out wait_ms int,
-  out is_short boolean)
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -21273,9 +21273,9 @@ begin
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
-    is_short := v_shared.room < room;
     room := v_shared.room;
     wait_ms := v_shared.wait_ms;
+    short_of := v_shared.short_of;
   end if;
 end
 $$;
@@ -21420,18 +21420,18 @@ begin
     entity_ids := v_claim.entity_ids;
   end if;
   perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0),
-    v_room.room, v_room.is_short);
+    v_room.room, v_room.short_of);
 end
 $$;
 
 -- A claim writes how far it has looked at its stage's limits, and what it took of token buckets.
--- p_room and p_is_short are what room_at() has told it, for the limits that the stage shares.
+-- p_room and p_short_of are what room_at() has told it, for the limits that the stage shares.
 create or replace function millrace.save_limiter(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_taken int,
   p_room int default null,
-  p_is_short boolean default null)
+  p_short_of int default null)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -21450,7 +21450,7 @@ begin
   where g.stage_id = p_stage.id;
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, p_taken);
-    perform millrace.note_share(p_stage.id, p_room, p_is_short, p_taken);
+    perform millrace.note_share(p_stage.id, p_room, p_short_of, p_taken);
   end if;
 end
 $$;
@@ -24283,12 +24283,13 @@ end
 $$;
 
 -- Says how many of p_wanted attempts all shared limits of a stage let it take now, as room_at()
--- does of its own.
+-- does of its own, and which of them allows the least.
 create or replace function millrace.shared_room(
   p_stage millrace.stages,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -24305,6 +24306,9 @@ begin
     order by l.id
   loop
     v_one := millrace.room_under(v_limit, p_stage, room);
+    if v_one.room < room then
+      short_of := v_limit.id;
+    end if;
     room := v_one.room;
     wait_ms := v_one.wait_ms;
     exit when room <= 0;
@@ -24378,13 +24382,14 @@ as $$
   end
 $$;
 
--- A claim notes whether its shared limits gave its stage less than it would have taken (it took all
+-- A claim notes whether a shared limit gave its stage less than it would have taken (it took all
 -- that there was room for, or there was none and something is queued), and that it took something
--- while another was short. Only claims of this stage write these rows, and they go one at a time.
+-- while another was short. p_short_of is the one that allowed the least: under the others nobody
+-- has to leave it anything. Only claims of this stage write these rows, and they go one at a time.
 create or replace function millrace.note_share(
   p_stage_id int,
   p_room int,
-  p_is_short boolean,
+  p_short_of int,
   p_taken int)
 returns void
 language plpgsql
@@ -24392,22 +24397,27 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_is_short boolean := coalesce(p_is_short and p_taken >= p_room and (p_room > 0 or exists (
-    select
-    from millrace.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
+  v_short_of int := case
+    when p_short_of is not null and p_taken >= p_room and (p_room > 0 or exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'))
+      then p_short_of
+  end;
 begin
   update millrace.limited_stages m
-  set short_at = case when v_is_short then v_now end,
+  set short_at = case when m.limit_id = v_short_of then v_now end,
     taken_at = case when p_taken > 0 then v_now else m.taken_at end
   where m.stage_id = p_stage_id
-    and (m.short_at is not null or v_is_short or p_taken > 0)
+    and (m.short_at is not null or m.limit_id = v_short_of or p_taken > 0)
     and exists (
       select
       from millrace.limited_stages o
       where o.limit_id = m.limit_id
         and o.stage_id <> p_stage_id
-        and (v_is_short or m.short_at is not null or o.short_at > v_now - interval '15 seconds'));
+        and (m.limit_id = v_short_of
+          or m.short_at is not null
+          or o.short_at > v_now - interval '15 seconds'));
 end
 $$;
 
@@ -30969,7 +30979,7 @@ begin
       'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
       'millrace.lock_limiters(text)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
-      'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, bool)',
+      'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
       'millrace.sweep_limits(int4)', 'millrace.counters()', 'millrace.stage_gauges()',
       'public.millrace_metrics()', 'public.millrace_health()',
@@ -31033,7 +31043,7 @@ begin
       'millrace.room_under(millrace.shared_limits, millrace.stages, int4)',
       'millrace.shared_room(millrace.stages, int4)', 'millrace.take_shared(int4, int4)',
       'millrace.rivals_of(int4, int4)', 'millrace.share_for(float8, int4, bool)',
-      'millrace.note_share(int4, int4, bool, int4)',
+      'millrace.note_share(int4, int4, int4, int4)',
       'millrace.throttle_shared(text, jsonb, timestamptz, text, int8)',
       'millrace.unthrottle_shared(text)',
       'millrace.throttle_limit(text, jsonb, timestamptz, text)',

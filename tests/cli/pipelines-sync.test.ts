@@ -374,14 +374,20 @@ it('refuses arguments it does not know, and shows its usage when asked', async (
   });
 });
 
-/** Writes `_pipelines/shared-limits.ts`. */
-function shareLimits(limits: string) {
+/** Writes a file of `_pipelines` that defines limits. */
+function shareLimits(limits: string, file = 'shared-limits.ts') {
   const text = `import { defineSharedLimits } from '../_millrace/define/define-shared-limits.ts';
 export const sharedLimits = defineSharedLimits({ ${limits} });`;
-  fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', 'shared-limits.ts'), text);
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
 }
 const underLimits = (names: string) =>
   edit('supabase/functions/_pipelines/pages.ts', 'maxInFlight: 50', `shared: [${names}]`);
+
+it('refuses a limit that two files define', async () => {
+  shareLimits('model: { maxInFlight: 5 }');
+  shareLimits('model: { maxInFlight: 6 }', 'other-limits.ts');
+  expect((await sync()).stderr).toContain('Shared limit model is defined twice: give each a name of its own.');
+});
 
 it('defines shared limits before the pipelines that name them, and drops them after', async () => {
   const before = readMigrations();

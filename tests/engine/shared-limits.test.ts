@@ -145,6 +145,30 @@ test('of a rate that is used up, stages that want some take by turns', async ({ 
   expect(taken).toEqual([10, 10]);
 });
 
+test('who is short of another limit has nothing kept for it under this one', async ({ engine }) => {
+  await defineLimit(engine, { rate: { count: 60, per_seconds: 60, burst: 1 } }, 'scrapes');
+  await defineLimit(engine, { max_in_flight: 1 });
+  await engine.pipeline([
+    { name: 'busy', ...shared },
+    { name: 'both', limits: { shared: ['scrapes', 'model'] } },
+    { name: 'free', limits: { shared: ['scrapes'] } },
+  ]);
+  for (const stage of ['busy', 'both', 'free']) await engine.queued(stage, 30);
+  const [busy, both, free] = [
+    await Worker.of(engine, 'busy'),
+    await Worker.of(engine, 'both'),
+    await Worker.of(engine, 'free'),
+  ];
+  expect(await busy.take(10)).toHaveLength(1);
+  let taken = 0;
+  for (let second = 0; second < 20; second += 1) {
+    expect(await both.take(10)).toEqual([]);
+    taken += (await free.take(10)).length;
+    await engine.advance('1 second');
+  }
+  expect(taken).toBe(20);
+});
+
 test('a stage whose share nobody takes is waited for no longer than until the next sweep', async ({ engine }) => {
   const [one, uno] = await twoPipelines(engine, { rate: { count: 60, per_seconds: 60, burst: 1 } });
   await engine.queued('one', 100);

@@ -151,12 +151,13 @@ end
 $$;
 
 -- Says how many of p_wanted attempts all shared limits of a stage let it take now, as room_at()
--- does of its own.
+-- does of its own, and which of them allows the least.
 create or replace function millrace.shared_room(
   p_stage millrace.stages,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -173,6 +174,9 @@ begin
     order by l.id
   loop
     v_one := millrace.room_under(v_limit, p_stage, room);
+    if v_one.room < room then
+      short_of := v_limit.id;
+    end if;
     room := v_one.room;
     wait_ms := v_one.wait_ms;
     exit when room <= 0;
