@@ -227,6 +227,7 @@ sequence millrace.attempts_id_seq
 table millrace.back_pressures
   column backlog integer not null
   column later_id integer not null
+  column on_the_way integer[] not null default '{}'::integer[]
   column stage_id integer not null
   constraint back_pressures_backlog_bounds CHECK ((backlog >= 1))
   constraint back_pressures_later_fkey FOREIGN KEY (later_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
@@ -2446,7 +2447,7 @@ function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns tex
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 49754fdeeb8e2898590c7cf3e9c7c649
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 414234e9d0d26d729fde23a39866cc35
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body cdb722e935b4d2dbcef1d497bbbb8610
 function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3607dc4fcb0ebae51567d383607e2a43
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
@@ -2754,7 +2755,7 @@ function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns i
 function millrace.pass_back_pressure(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 98d4dbc6ea24cc9e24c3ac9d207b1232
 function millrace.pass_if_open(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df9f21f1d1e2cc48d5bbd71220fa71fc
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd7141085aa8e303453b1580a780493
-function millrace.pass_set(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 59e8b428c232dde24670d7fdb821c59b
+function millrace.pass_set(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 914ab440ac33293315164ff8d529216c
 function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body c05a83ed658c6873bb5f5ac1c7546c6c
@@ -2846,14 +2847,14 @@ function millrace.retention_fault(p_table_name text, p_column text) returns text
 function millrace.retention_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body cc125d9e382052a312b28b370824ee9b
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6876bc836b2198b3041888d5689165e2
 function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
-function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body cf4452f7b046e6dc9a63d3c031111de3
+function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a654bfb2b3f0e8382e11391528c86a
 function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 15f114c2a6d34252b7ad7f253b5fa410
 function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ec613359366dc94fcdc0914aacdff3e
 function millrace.retry_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b2834e01520c13582d6c6e96649c605
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb2a2a6f7bb773c0598fc459927ddb28
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e75b0783e5f076a17e68a9a1e70d9e8
-function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 32fd6ad2105a7971bf0976a03470ce91
+function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 491360df3ab2673dd3bc1514db567247
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_labelled(p_pipeline millrace.pipelines, p_text text, p_limit integer) returns TABLE(entity_id text, label text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, gin_fuzzy_search_limit=10000 body f58935ba7c764c574dcd716cc763b8fb
@@ -2876,7 +2877,7 @@ function millrace.runs_to_begin(p_stage_id integer, p_run_ids bigint[]) returns 
 function millrace.runs_to_replay(p_pipeline text, p_condition jsonb, p_limit integer) returns bigint[] language plpgsql stable set search_path=pg_catalog, pg_temp body 12e93d87806ad72da43d9d17509278bc
 function millrace.runs_to_skip(p_stage_id integer, p_run_ids bigint[], p_by_name boolean) returns TABLE(run_ids bigint[], why jsonb) language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c3b9ccefbc6faa4ee5e28b76fcdcd4f
 function millrace.save_alerts(p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 10c31bdbbd2794db4f6a323c83911d19
-function millrace.save_back_pressures(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bd7f707711dbc7cc16353517a8073f5a
+function millrace.save_back_pressures(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b7759c00192623c4aa47fa76b842bf5b
 function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6531a1e95a06f48788750895418b6bf
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
@@ -2888,7 +2889,7 @@ function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns 
 function millrace.save_retention(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86351f95c8b08b5b9c6f6d36dab7b1a0
 function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b10ffed2e4e5bd587acb32018aaffd93
 function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 506f2dc6e3365d9ec77377d65619cb97
-function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 06f69d6e1560635faf07478c9109e542
+function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fa16958172adec5ba9581a1c58f18f94
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad529a9a2282601074d8a95505357a55
 function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
@@ -2965,6 +2966,7 @@ function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text) return
 function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d069962a2d39f37d79272dd70da89b3
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
 function millrace.stages_lacking(p_pipeline millrace.pipelines, p_value text, p_asked jsonb) returns text[] language sql stable set search_path=pg_catalog, pg_temp body dd9174dfe6fdc207d71cf260c1266fdc
+function millrace.stages_to(p_later_id integer) returns SETOF integer language sql stable set search_path=pg_catalog, pg_temp body 4b02a2e3161359c3cc31d39354c0092f
 function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3eb00a1c6643aef9e760665e9635b356
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
 function millrace.standing_of(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 2a8a345dce50be5b8ac52b9a1fa63a4c

@@ -43,7 +43,13 @@ test('four workers that claim 200 each never exceed a threshold of 300', async (
     await Promise.all(
       workers.map(async (worker) => {
         const items = work.get(worker) ?? [];
-        const answer = items.length > 0 ? worker.complete(items.map((i) => completed(i)), 200) : worker.claim(200);
+        const answer =
+          items.length > 0
+            ? worker.complete(
+                items.map((i) => completed(i)),
+                200,
+              )
+            : worker.claim(200);
         work.set(worker, (await answer).batch);
       }),
     );
@@ -143,7 +149,9 @@ test('jobs that wait at a service on their way to the later stage count', async 
   const items = await worker.take(2);
   await worker.report(...items.map((item, place) => waiting(item, `job-${place}`)));
   expect(await worker.take(10)).toHaveLength(1);
-  await resume(engine, [jobEnd(items[0] as Claimed, 'job-0', { outcome: 'failed', error: { code: 'x', message: 'x', permanent: true } })]);
+  await resume(engine, [
+    jobEnd(items[0] as Claimed, 'job-0', { outcome: 'failed', error: { code: 'x', message: 'x', permanent: true } }),
+  ]);
   expect(await worker.take(10)).toHaveLength(1);
   expect(await worker.take(10)).toEqual([]);
 });

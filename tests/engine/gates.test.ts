@@ -35,7 +35,10 @@ test('a gate without limits is passed by the transaction that queues it', async 
 });
 
 test('a gate may be the first stage, and the last', async ({ engine }) => {
-  await engine.pipeline([{ name: 'gate', kind: 'gate' }, { name: 'work', needs: ['gate'] }]);
+  await engine.pipeline([
+    { name: 'gate', kind: 'gate' },
+    { name: 'work', needs: ['gate'] },
+  ]);
   const [id] = await engine.queued('gate');
   expect(await engine.attempts(id)).toEqual(['gate 1 completed', 'work 1 queued']);
   await engine.pipeline([{ name: 'act' }, { name: 'exit', kind: 'gate', needs: ['act'] }], {}, 'other');
@@ -74,7 +77,10 @@ test('nothing passes at once before what is queued already', async ({ engine }) 
 });
 
 test('a person who queues a row at a gate with limits keeps nobody from passing it', async ({ engine }) => {
-  await engine.pipeline([{ name: 'gate', kind: 'gate', limits: tenPerMinute }, { name: 'work', needs: ['gate'] }]);
+  await engine.pipeline([
+    { name: 'gate', kind: 'gate', limits: tenPerMinute },
+    { name: 'work', needs: ['gate'] },
+  ]);
   const [mine, other] = await engine.insert(2);
   const person = await openTransaction(engine);
   await person.query(`update public.items set gate_status = 'queued' where id = $1`, [mine]);
@@ -161,7 +167,9 @@ test('what waits at a gate is cancelled, retried, failed and skipped as at any s
   expect(await engine.statuses(skipped)).toMatchObject({ gate: 'completed', last: 'queued' });
 });
 
-test('a gate that is started by name is passed as its limits allow, whatever its condition says', async ({ engine }) => {
+test('a gate that is started by name is passed as its limits allow, whatever its condition says', async ({
+  engine,
+}) => {
   await engine.pipeline(gated(tenPerMinute, { when: 'false' }));
   const [id] = await bring(engine, 1);
   expect(await engine.statuses(id)).toMatchObject({ gate: 'skipped' });
@@ -196,9 +204,9 @@ test('no function is woken for a gate, and the stages behind it are', async ({ e
   expect(await rungStages(engine)).not.toContain('flow.gate');
   await engine.sql.query(`select millrace.unpause('flow', 'gate')`);
   await sweep(engine);
-  const rung = await rungStages(engine);
-  expect(rung).toContain('flow.last');
-  expect(rung).not.toContain('flow.gate');
+  const woken = await rungStages(engine);
+  expect(woken).toContain('flow.last');
+  expect(woken).not.toContain('flow.gate');
 });
 
 test('a completion that passes a gate names what is behind it to its worker', async ({ engine }) => {
@@ -275,7 +283,11 @@ test('a stage that waits behind a gate keeps its tenant’s starts counted', asy
 
 test('a failed stage behind a gate is retried without passing the gate again', async ({ engine }) => {
   const [first, gate, last] = gated(tenPerMinute) as [StageDefinition, StageDefinition, StageDefinition];
-  await engine.pipeline([first, gate, { ...last, retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [5] } } }]);
+  await engine.pipeline([
+    first,
+    gate,
+    { ...last, retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [5] } } },
+  ]);
   const [id] = await bring(engine, 1);
   const worker = await Worker.of(engine, 'last');
   await worker.report(failed(await worker.takeOne()));
