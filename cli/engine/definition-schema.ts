@@ -48,12 +48,13 @@ function inList({ properties = {}, required = [], ...rest }: JsonSchema, name: J
   };
 }
 
-/** Spells fields as the database does. What may be of several types has all, a constant is a list of one. */
+/** Spells fields as the database does. What may be of several types has the rules of each, a constant is a list of one. */
 function inEngineTerms({ anyOf, const: only, ...given }: JsonSchema): JsonSchema {
   const { propertyNames: _, ...schema } = typeof given.listOf === 'string' ? asList(given) : given;
   const types = ((anyOf ?? []) as JsonSchema[]).map(({ type }) => type);
   const [one, none] = (anyOf ?? []) as JsonSchema[];
-  const either = none?.type === 'null' ? { ...one, type: types } : types.length > 0 ? { type: types } : {};
+  const rules = types.includes('array') ? { ...one, ...none } : none?.type === 'null' ? one : {};
+  const either = types.length > 0 ? { ...rules, type: types } : {};
   const inner = mapSchemas({ ...either, ...schema, ...(only !== undefined && { enum: [only] }) }, inEngineTerms);
   const { properties, required, default: otherwise } = inner;
   const fields = properties && Object.entries(properties).map(([key, field]) => [snakeCase(key), field]);

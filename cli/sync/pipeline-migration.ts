@@ -23,7 +23,11 @@ export interface StageJson {
   function?: string;
   child?: { pipeline: string };
   after?: { map: string; stage: string }[];
-  limits?: { back_pressure?: { stage: string }; shared?: string[] };
+  limits?: { back_pressure?: BackPressureJson | BackPressureJson[]; shared?: string[] };
+}
+
+export interface BackPressureJson {
+  stage: string;
 }
 
 const definition = /select millrace\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;

@@ -75,8 +75,8 @@ function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<stri
       `${subject} waits for stage ${wanted} of pipeline ${name}, which has no such stage: correct its after.`,
     );
   }
-  const later = heldBackBy(pipeline, stage);
-  if (later && !named.get(later.pipeline)?.stages.some(({ name }) => name === later.stage)) {
+  for (const later of heldBackBy(pipeline, stage)) {
+    if (named.get(later.pipeline)?.stages.some(({ name }) => name === later.stage)) continue;
     const target = `${later.pipeline}.${later.stage}`;
     faults.push(`${subject} is held back by ${target}, which does not exist: correct limits.backPressure.stage.`);
   }
@@ -142,12 +142,15 @@ function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJ
 
 /** Names of the pipelines that must be defined before this one. */
 function namesUsed(pipeline: DefinitionJson): string[] {
-  const others = pipeline.stages.flatMap((stage) => [stage.child?.pipeline, heldBackBy(pipeline, stage)?.pipeline]);
+  const others = pipeline.stages.flatMap((stage) => [
+    stage.child?.pipeline,
+    ...heldBackBy(pipeline, stage).map((later) => later.pipeline),
+  ]);
   return [pipeline.replaces?.pipeline, ...others].filter((name) => name !== undefined);
 }
 
-/** The stage of another pipeline whose backlog holds a stage back; those of its own are checked with its graph. */
-function heldBackBy({ pipeline }: DefinitionJson, { limits }: StageJson): { pipeline: string; stage: string } | null {
-  const [other, stage] = limits?.back_pressure?.stage.split('.') ?? [];
-  return other && stage && other !== pipeline ? { pipeline: other, stage } : null;
+/** The stages of other pipelines that hold a stage back; those of its own are checked with its graph. */
+function heldBackBy({ pipeline }: DefinitionJson, { limits }: StageJson): { pipeline: string; stage: string }[] {
+  const named = [limits?.back_pressure ?? []].flat().map((given) => given.stage.split('.'));
+  return named.flatMap(([other, stage]) => (other && stage && other !== pipeline ? [{ pipeline: other, stage }] : []));
 }

@@ -35,8 +35,8 @@ declare
       'millrace.version_stages', 'millrace.hours', 'millrace.settings', 'millrace.totals',
       'millrace.check_progress', 'millrace.log', 'millrace.alerts', 'millrace.journal',
       'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
-      'millrace.alert_messages', 'millrace.limited_stages', 'millrace.limit_uses',
-      'millrace.limit_refusals'
+      'millrace.alert_messages', 'millrace.back_pressures', 'millrace.attempts',
+      'millrace.limited_stages', 'millrace.limit_uses', 'millrace.limit_refusals'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -972,6 +972,64 @@ insert into millrace.settings (name, value, comment) values
   ('rules_judged_at', '',
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
 
+-- Gates, which the database passes; and which stages are held back by which.
+
+alter table millrace.stages
+  drop constraint stages_kind_known,
+  add constraint stages_kind_known check (kind in (
+    'function', 'external', 'manual', 'pipeline', 'map', 'agent', 'gate'));
+comment on column millrace.stages.function_name is
+  'The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.';
+
+create table millrace.back_pressures (
+  stage_id int not null
+    constraint back_pressures_stage_fkey references millrace.stages on delete cascade,
+  later_id int not null
+    constraint back_pressures_later_fkey references millrace.stages on delete cascade,
+  backlog int not null constraint back_pressures_backlog_bounds check (backlog >= 1),
+  on_the_way int[] not null default '{}',
+  constraint back_pressures_pkey primary key (stage_id, later_id)
+);
+create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);
+comment on table millrace.back_pressures is
+  'Which stage is held back by which later one, as the definitions say. backlog: how many may be '
+  'unfinished at the later one and on the way to it.';
+comment on column millrace.back_pressures.on_the_way is
+  'The stages between the two, from which work comes to the later one without another check.';
+
+insert into millrace.back_pressures (stage_id, later_id, backlog)
+select s.id, l.id, greatest((s.limits #>> '{back_pressure,backlog}')::int, 1)
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+join millrace.pipelines q on q.name = case
+  when s.limits #>> '{back_pressure,stage}' like '%.%'
+    then split_part(s.limits #>> '{back_pressure,stage}', '.', 1)
+  else p.name
+end
+join millrace.stages l
+  on l.pipeline_id = q.id
+  and l.name = regexp_replace(s.limits #>> '{back_pressure,stage}', '^.*\.', '')
+where s.limits ? 'back_pressure';
+update millrace.back_pressures b
+set on_the_way = array(
+  select m.stage_id
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = s.id
+  join millrace.version_stages m
+    on m.version_id = f.version_id and m.stage_id = any (f.dependents)
+  where s.id = b.stage_id
+    and b.later_id = any (m.dependents)
+    and not exists (
+      select
+      from millrace.back_pressures h
+      where h.later_id = b.later_id
+        and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
+  order by m.stage_id);
+
+-- What waits at a stage, for back pressure to count.
+create index attempts_waiting on millrace.attempts (stage_id) where deadline_at is not null;
+
 -- Limits that stages of any pipeline share: what they are, which stages they hold for, what was
 -- spent under them, and what they learned.
 
@@ -1074,6 +1132,7 @@ select pg_temp.drop_functions(array[
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
       'millrace.fan_out_faults()',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
+      'millrace.is_pressed_back(millrace.stages)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
       'millrace.switch(text, text, bool)'
     ]::text[]);
@@ -2472,15 +2531,15 @@ begin
 end
 $$;
 
--- Raises MR001 when a stage whose attempts wait for people or children is to become one that a
--- worker runs while they wait, or the other way round.
+-- Raises MR001 when a stage whose attempts wait for people or children, or at a gate, is to become
+-- one that a worker runs while they wait, or the other way round.
 create or replace function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_waiting text[] := array['manual', 'pipeline', 'map'];
+  v_waiting text[] := array['manual', 'pipeline', 'map', 'gate'];
   v_changed record;
 begin
   select t.name, t.kind, s ->> 'kind' as to_kind, count(*) as attempts
@@ -3157,6 +3216,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.shared_limit_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
@@ -3981,7 +4042,7 @@ as $$
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
     child, fan_in, decision, agent, limits, has_groups, sla)
   select p_pipeline_id, s ->> 'name', s ->> 'kind',
-    case when s ->> 'kind' not in ('manual', 'pipeline') then coalesce(
+    case when s ->> 'kind' not in ('manual', 'pipeline', 'gate') then coalesce(
       s ->> 'function',
       replace(concat_ws('-', p_definition ->> 'pipeline', s ->> 'name'), '_', '-')) end,
     coalesce((s ->> 'batch_size')::int, 10),
@@ -3993,7 +4054,8 @@ as $$
     make_interval(secs => (s #>> '{completion,poll_seconds}')::float8),
     millrace.deadline_of(s),
     coalesce(s #>> '{completion,deadline_from}', 'start'),
-    s ->> 'apply', (s ->> 'result_limit_bytes')::int, coalesce(s ->> 'on_failure', 'fail_run'),
+    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576),
+    coalesce(s ->> 'on_failure', 'fail_run'),
     s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
     make_interval(secs => (s ->> 'sla_seconds')::float8)
@@ -4016,7 +4078,7 @@ $$;
 
 -- Switches stages as the definition says; what somebody switched off by hand stays off where it
 -- says nothing. In older versions too no worker is to be queued for a stage that waits for a person
--- or a child run now.
+-- or a child run now, or is a gate.
 create or replace function millrace.switch_stages(p_pipeline_id int, p_definition jsonb)
 returns void
 language sql
@@ -4032,7 +4094,7 @@ as $$
   set unconditional = false
   from millrace.stages t
   where t.pipeline_id = p_pipeline_id
-    and t.kind in ('manual', 'pipeline')
+    and t.kind in ('manual', 'pipeline', 'gate')
     and vs.stage_id = t.id
     and vs.unconditional;
 $$;
@@ -4058,8 +4120,8 @@ as $$
         'on_demand', case when s -> 'on_demand' = 'true' then true end,
         'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
-        'kind', case when s ->> 'kind' in ('manual', 'pipeline',
-          'map') then s -> 'kind' end)) as more
+        'kind', case when s ->> 'kind' in ('manual', 'pipeline', 'map', 'gate')
+          then s -> 'kind' end)) as more
     from jsonb_array_elements(p_definition -> 'stages') s) g
 $$;
 
@@ -4113,7 +4175,7 @@ begin
       where r.before = t.name order by n.id),
     not exists (select from jsonb_array_elements(p_stages) f where f -> 'needs' ? t.name),
     not s ? 'when' and not s ? 'after' and s ->> 'kind' not in ('manual',
-      'pipeline') and not exists (
+      'pipeline', 'gate') and not exists (
       select from reach r join jsonb_array_elements(p_stages) b on b ->> 'name' = r.before
       where r.after = t.name and b ->> 'otherwise' = 'skip_dependents'),
     (s ->> 'when')::jsonpath, case when s ? 'when' then coalesce(s ->> 'otherwise', 'skip') end,
@@ -4273,6 +4335,7 @@ begin
   perform millrace.save_shared_names(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
+  perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);
@@ -4552,8 +4615,8 @@ as $$
    "minItems":1,
    "items":{
     "noun":"stage",
-    "wanted":"function, external, agent, map, manual or pipeline",
-    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.",
+    "wanted":"function, external, agent, map, manual, pipeline or gate",
+    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model; a gate is passed by the database.",
     "oneOf":[
      {
       "type":"object",
@@ -4592,7 +4655,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4632,7 +4695,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4710,7 +4773,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4766,7 +4829,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4795,12 +4858,53 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
       },
       "required":["name","kind","child"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["gate"]},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
+       "after":{"$ref":"#/$defs/after"},
+       "limits":{
+        "type":"object",
+        "properties":{
+         "rate":{"$ref":"#/$defs/rate"},
+         "back_pressure":{"$ref":"#/$defs/back_pressure"},
+         "shared":{"$ref":"#/$defs/shared_20"}
+        },
+        "additionalProperties":false,
+        "wanted":"an object of rate, back_pressure or shared",
+        "remedy":"Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.",
+        "minProperties":1,
+        "maxProperties":3
+       },
+       "shows":{
+        "type":"object",
+        "properties":{
+         "queued":{"$ref":"#/$defs/enter"},
+         "completed":{"$ref":"#/$defs/enter"},
+         "failed":{"$ref":"#/$defs/ends","default":{}}
+        },
+        "required":["queued","completed"],
+        "additionalProperties":false,
+        "wanted":"an object of queued and completed"
+       },
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"}
+      },
+      "required":["name","kind"]
      }
     ]
    },
@@ -4952,27 +5056,7 @@ as $$
    "type":"object",
    "properties":{
     "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
-    "rate":{
-     "type":"object",
-     "properties":{
-      "count":{
-       "type":"integer",
-       "minimum":1,
-       "maximum":1000000,
-       "remedy":"It is how many may begin in each interval."
-      },
-      "per_seconds":{
-       "type":"number",
-       "minimum":0.001,
-       "maximum":86400,
-       "remedy":"It is the length of the interval."
-      },
-      "burst":{"type":"integer","minimum":1,"maximum":1000000}
-     },
-     "required":["count","per_seconds"],
-     "additionalProperties":false,
-     "wanted":"an object of count, per_seconds and burst"
-    },
+    "rate":{"$ref":"#/$defs/rate"},
     "concurrency":{
      "type":"object",
      "properties":{
@@ -5000,39 +5084,69 @@ as $$
      "wanted":"an object of column, part and limit"
     },
     "priority":{"type":"boolean","wanted":"true or false"},
-    "back_pressure":{
-     "type":"object",
-     "properties":{
-      "stage":{
-       "type":"string",
-       "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
-       "wanted":"the name of a later stage, or pipeline.stage",
-       "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
-      },
-      "backlog":{
-       "type":"integer",
-       "minimum":0,
-       "maximum":100000,
-       "remedy":"It is how many may be queued at the later stage."
-      }
-     },
-     "required":["stage","backlog"],
-     "additionalProperties":false,
-     "wanted":"an object of stage and backlog"
-    },
-    "shared":{
-     "minItems":1,
-     "type":"array",
-     "items":{"$ref":"#/$defs/pipeline"},
-     "wanted":"a list of names of shared limits",
-     "remedy":"Write [\"scrapes\"]."
-    }
+    "back_pressure":{"$ref":"#/$defs/back_pressure"},
+    "shared":{"$ref":"#/$defs/shared_20"}
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
    "remedy":"Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.",
    "minProperties":1,
    "maxProperties":6
+  },
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "back_pressure":{
+   "type":["object","array"],
+   "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+   "required":["stage","backlog"],
+   "additionalProperties":false,
+   "minItems":1,
+   "maxItems":20,
+   "items":{
+    "type":"object",
+    "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+    "required":["stage","backlog"],
+    "additionalProperties":false
+   },
+   "wanted":"an object of stage and backlog, or a list of them"
+  },
+  "stage":{
+   "type":"string",
+   "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
+   "wanted":"the name of a later stage, or pipeline.stage",
+   "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
+  },
+  "backlog":{
+   "type":"integer",
+   "minimum":1,
+   "maximum":100000,
+   "remedy":"It is how many may be unfinished at the later stage; to let nothing through, pause the stage."
+  },
+  "shared_20":{
+   "minItems":1,
+   "type":"array",
+   "items":{"$ref":"#/$defs/pipeline"},
+   "wanted":"a list of names of shared limits",
+   "remedy":"Write [\"scrapes\"]."
   },
   "shows":{
    "type":"object",
@@ -5059,7 +5173,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_19":{
+  "ends_24":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
@@ -5228,8 +5342,11 @@ set search_path = pg_catalog, pg_temp
 as $$
   select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name),
+      'stage %s of %s waits since %s: look at the %s', s.name, p.name,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case s.kind
+        when 'gate' then 'sweep, which passes gates, and at who holds its rows'
+        else 'logs of function ' || s.function_name
+      end),
       ', ' order by p.name, s.id), 'nothing waits')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
@@ -5839,9 +5956,12 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- What waits for a person or for a child run is not asked again by itself.
+  -- What waits for a person, for a child run or at a gate is not asked again by itself.
   v_retry jsonb := (
-    select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end
+    select case
+      when s.kind in ('manual', 'pipeline', 'gate') then '{"max_attempts": 1}'
+      else s.retry
+    end
     from millrace.stages s
     where s.id = p_stage_id);
   v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
@@ -8012,6 +8132,9 @@ begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   perform millrace.name_parents(p_stage_id, p_run_ids);
   perform millrace.show_queued(p_stage_id, p_run_ids);
+  if p_kind = 'gate' then
+    return millrace.pass_if_open(p_stage_id, p_run_ids);
+  end if;
   return array[p_stage_id];
 end
 $$;
@@ -8989,6 +9112,7 @@ begin
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
       and s.enabled
+      and s.kind <> 'gate'
       and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
@@ -9123,6 +9247,8 @@ begin
       where a.poll_at <= millrace.now() - interval '1 minute') then
     perform millrace.wake_job_poll();
   end if;
+  -- Near its end, since what it passes is held until the sweep commits.
+  v_done := v_done || millrace.sweep_gates();
   -- In a form that reads the same in every session, whatever its DateStyle.
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)
@@ -9366,6 +9492,7 @@ begin
     where s.id = any (p_stage_ids)
       and s.enabled
       and p.enabled
+      and s.kind <> 'gate'
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
         and not exists (
@@ -9385,7 +9512,7 @@ begin
 end
 $$;
 
--- Lists stages as the functions read a wake-up: pipeline, stage, function.
+-- Lists stages as the functions read a wake-up: pipeline, stage, function. A gate has none.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -9396,7 +9523,8 @@ begin
       'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids));
+    where s.id = any (p_stage_ids)
+      and s.kind <> 'gate');
 end
 $$;
 
@@ -9616,7 +9744,8 @@ as $$
 declare
   v_call millrace.call;
 begin
-  select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
+  select p_worker as worker, s as stage, s.enabled and p.enabled and s.kind <> 'gate' as open,
+    p.is_child,
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o
@@ -13023,10 +13152,220 @@ begin
 end
 $$;
 
+-- Back pressure: a stage takes no more than a later stage has room for
+--
+-- What is unfinished at the later stage and on the way to it (queued, in backoff, started,
+-- waiting), and what is in flight at all stages that it holds back, never exceeds the threshold by
+-- what is claimed or passed. So those that one stage holds back claim and pass one at a time: each
+-- takes the advisory lock of the later stage and keeps it until its commit. Nobody waits for that
+-- lock: whoever finds it taken comes again shortly.
+--
+-- What a person starts at the later stage by name is let in, and so is what comes to it from a
+-- stage that is not held back.
+
+-- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
+-- each.
+create or replace function millrace.pressures_in(p_limits jsonb)
+returns table (place text[], stage text, backlog int)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case jsonb_typeof(p_limits -> 'back_pressure')
+      when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
+      else array['limits', 'back_pressure', 'stage']
+    end,
+    b.value ->> 'stage', (b.value ->> 'backlog')::int
+  from jsonb_path_query(p_limits, '$.back_pressure[*]') with ordinality b(value, n)
+$$;
+
+-- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
+-- could wait for this pipeline itself.
+create or replace function millrace.check_foreign_pressure(
+  p_stage jsonb, p_place text[], p_pipeline text
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_target text := p_stage #>> p_place;
+  v_other text := split_part(v_target, '.', 1);
+begin
+  if not exists (
+      select
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name || '.' || s.name = v_target) then
+    perform millrace.refuse_value(p_stage, p_place, 'a stage that is defined already',
+      'Define the other pipeline before this one.');
+  end if;
+  -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
+  if millrace.contains_pipeline(
+      (select p.id from millrace.pipelines p where p.name = v_other), p_pipeline)
+    or exists (
+      select
+      from millrace.pipelines p
+      join millrace.stages s on s.pipeline_id = p.id
+      cross join lateral millrace.pressures_in(s.limits) b
+      where p.name = v_other and b.stage like '%.%' and split_part(b.stage, '.', 1) <> p.name) then
+    perform millrace.refuse_value(p_stage, p_place,
+      'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
+      'another',
+      'They could hold back one another for ever.');
+  end if;
+end
+$$;
+
+-- Raises MR001 unless a stage is held back by stages that come after it, or of pipelines that
+-- cannot wait for this one, each named once.
+create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text := p_definition ->> 'pipeline';
+  v_later text[] := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
+  v_pressure record;
+  v_name text;
+  v_seen text[] := '{}';
+begin
+  for v_pressure in select b.* from millrace.pressures_in(p_stage -> 'limits') b loop
+    v_name := case when v_pressure.stage like '%.%' then '' else v_pipeline || '.' end
+      || v_pressure.stage;
+    if v_name = any (v_seen) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that is named once',
+        'Leave the one with the larger backlog out.');
+    end if;
+    v_seen := v_seen || v_name;
+    if split_part(v_name, '.', 1) <> v_pipeline then
+      perform millrace.check_foreign_pressure(p_stage, v_pressure.place, v_pipeline);
+    elsif split_part(v_name, '.', 2) <> all (v_later) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that comes after this one',
+        case
+          when cardinality(v_later) = 0
+            then 'No stage comes after this one: leave back_pressure out.'
+          else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
+        end);
+    end if;
+  end loop;
+end
+$$;
+
+-- define() writes which stages of a pipeline are held back by which. What is queued at one of them
+-- is checked there, so the stages before it are not on the way.
+create or replace function millrace.save_back_pressures(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  delete from millrace.back_pressures b
+  using millrace.stages s
+  where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
+  insert into millrace.back_pressures (stage_id, later_id, backlog)
+  select s.id, l.id, b.backlog
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral millrace.pressures_in(s.limits) b
+  join millrace.pipelines q
+    on q.name = case when b.stage like '%.%' then split_part(b.stage, '.', 1) else p.name end
+  join millrace.stages l
+    on l.pipeline_id = q.id and l.name = regexp_replace(b.stage, '^.*\.', '')
+  where s.pipeline_id = p_pipeline_id;
+  update millrace.back_pressures b
+  set on_the_way = array(
+    select m.stage_id
+    from millrace.version_stages m
+    where m.version_id = f.version_id
+      and m.stage_id = any (f.dependents)
+      and b.later_id = any (m.dependents)
+      and not exists (
+        select
+        from millrace.back_pressures h
+        where h.later_id = b.later_id
+          and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
+    order by m.stage_id)
+  from millrace.pipelines p
+  join millrace.version_stages f on f.version_id = p.current_version_id
+  where p.id = p_pipeline_id and b.stage_id = f.stage_id;
+end
+$$;
+
+-- Makes the caller the only one who takes what the later stages of a stage hold back, until it
+-- commits; false where somebody else is. Everybody tries them in the order of their ids.
+create or replace function millrace.pass_back_pressure(p_stage_id int) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_later_id int;
+begin
+  for v_later_id in
+    select b.later_id
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id
+    order by b.later_id
+  loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), v_later_id) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+
+-- Says how many more a stage may take before one of those that hold it back is full; null where
+-- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
+-- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
+-- both.
+create or replace function millrace.room_before_later(p_stage_id int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select greatest(min(b.backlog - (
+      select count(*)
+      from (
+        (select a.id
+         from millrace.stages_to(b.later_id) w
+         join millrace.attempts a
+           on a.stage_id = w and a.queue_at is not null and a.state in ('queued', 'started')
+         limit b.backlog)
+        union all
+        (select a.id
+         from millrace.stages_to(b.later_id) w
+         join millrace.attempts a on a.stage_id = w and a.deadline_at is not null
+         limit b.backlog)
+        union all
+        (select a.id
+         from millrace.back_pressures o
+         join millrace.in_flight f on f.stage_id = o.stage_id
+         join millrace.attempts a
+           on a.id = f.attempt_id and a.token = f.token and a.state in ('started', 'waiting')
+         where o.later_id = b.later_id
+         limit b.backlog)) u)), 0)
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id);
+end
+$$;
+
+-- Lists a stage that holds others back, with those on the way to it.
+create or replace function millrace.stages_to(p_later_id int) returns setof int
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_later_id
+  union
+  select w
+  from millrace.back_pressures o
+  cross join lateral unnest(o.on_the_way) w
+  where o.later_id = p_later_id
+$$;
+
 -- Beginning stages: queueing, waiting and skipping
 --
 -- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
--- its kind may make it wait for a person or for children instead of a worker.
+-- its kind may make it wait for a person, for children or at a gate instead of for a worker.
 --
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
@@ -13063,6 +13402,8 @@ begin
       return v_wake;
     when 'pipeline' then
       return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
+    when 'gate' then
+      return v_wake || millrace.queue_at_gate(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
       if not p_shown then
@@ -13212,20 +13553,25 @@ begin
       from millrace.runs r
       where r.id = any (p_run_ids)
     ), follower as materialized (
-      select f.version_id, f.stage_id, f.position
+      select f.version_id, f.stage_id, f.position,
+        s.kind = 'gate' and s.limits is not null as is_limited_gate
       from millrace.version_stages f
+      join millrace.stages s on s.id = f.stage_id
       where f.version_id in (select distinct r.version_id from run r)
         and not f.unconditional
         and (p_stage_id = any (f.needs) or f.after @> v_after_it)
     )
-    select f.stage_id, array_agg(r.id) as run_ids
+    select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
     from follower f
     join run r on r.version_id = f.version_id
-    group by f.stage_id, f.position
+    group by f.stage_id, f.is_limited_gate, f.position
     order by f.position
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
       millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+    if v_follower.is_limited_gate then
+      v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids);
+    end if;
   end loop;
   return v_wake;
 end
@@ -14575,57 +14921,7 @@ $$;
 
 -- What a definition may say about limits and quotas beyond their shape
 
--- Raises MR001 unless a stage is held back by one that comes after it, or by one of a pipeline that
--- cannot wait for this one.
-create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
-returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_path text[] := '{limits,back_pressure,stage}';
-  v_target text := p_stage #>> v_path;
-  v_other text := case when v_target like '%.%' then split_part(v_target, '.', 1) end;
-  v_later text[];
-begin
-  if v_other <> p_definition ->> 'pipeline' then
-    if not exists (
-        select
-        from millrace.stages s
-        join millrace.pipelines p on p.id = s.pipeline_id
-        where p.name || '.' || s.name = v_target) then
-      perform millrace.refuse_value(p_stage, v_path, 'a stage that is defined already',
-        'Define the other pipeline before this one.');
-    end if;
-    -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
-    if millrace.contains_pipeline(
-        (select p.id from millrace.pipelines p where p.name = v_other),
-        p_definition ->> 'pipeline')
-      or exists (
-        select
-        from millrace.pipelines p
-        join millrace.stages s on s.pipeline_id = p.id
-        where p.name = v_other
-          and s.limits #>> '{back_pressure,stage}' like '%.%'
-          and split_part(s.limits #>> '{back_pressure,stage}', '.', 1) <> p.name) then
-      perform millrace.refuse_value(p_stage, v_path,
-        'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
-        'another',
-        'They could hold back one another for ever.');
-    end if;
-    return;
-  end if;
-  v_later := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
-  if regexp_replace(v_target, '^.*\.', '') <> all (v_later) then
-    perform millrace.refuse_value(p_stage, v_path, 'a stage that comes after this one', case
-      when cardinality(v_later) = 0 then 'No stage comes after this one: leave back_pressure out.'
-      else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
-    end);
-  end if;
-end
-$$;
-
--- Raises MR001 unless the column and the stage that a stage's limits name exist.
+-- Raises MR001 unless the column and the stages that a stage's limits name exist.
 create or replace function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -14639,9 +14935,7 @@ begin
       p_definition #>> '{entity,table}'),
       'Name the column whose value is the key.');
   end if;
-  if p_stage #> '{limits,back_pressure}' is not null then
-    perform millrace.check_back_pressure(p_stage, p_definition);
-  end if;
+  perform millrace.check_back_pressure(p_stage, p_definition);
 end
 $$;
 
@@ -19021,6 +19315,169 @@ begin
 end
 $$;
 
+-- Gates: stages that the database passes
+--
+-- A gate has no function and no worker. Its attempt waits queued, and is completed with the result
+-- null as soon as the gate's limits (rate, back pressure) let it: by the transaction that queues
+-- it, where that costs no wait, else by the sweep (pass-gates.sql), in the order of the queue.
+--
+-- A gate with limits is passed at once only where a transition of the engine's leads to it: the
+-- locks of its limits are kept until the commit, and nobody knows when a person commits, whose own
+-- write or call has queued a row.
+
+-- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
+-- limits. Returns the stages that got work.
+create or replace function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  perform millrace.show_queued(p_stage_id, p_run_ids);
+  return millrace.pass_if_open(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Passes what has just been queued at a gate without limits. Returns the stages that got work.
+create or replace function millrace.pass_if_open(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (select s.limits is null from millrace.stages s where s.id = p_stage_id) then
+    return millrace.pass_at_once(p_stage_id, p_run_ids);
+  end if;
+  return '{}';
+end
+$$;
+
+-- Makes the work items of what is queued at a gate in held runs. A user's trigger on what was shown
+-- may have ended a run, or the attempt.
+create or replace function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
+returns millrace.work[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select millrace.work_on(
+      a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id
+      and a.state = 'queued'
+    order by a.id);
+end
+$$;
+
+-- Passes what has just been queued at a gate in held runs, where nothing is queued before it and
+-- the gate's limits are free at once; the sweep passes the rest. Returns the stages that got work.
+create or replace function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stage millrace.stages;
+  v_limiter millrace.limiters;
+  v_items millrace.work[];
+  v_first bigint;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id and s.enabled and p.enabled;
+  if not found then
+    return '{}';
+  end if;
+  v_items := millrace.queued_at_gate(p_stage_id, p_run_ids);
+  v_first := (
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'
+    order by a.queue_at, a.id
+    limit 1);
+  if cardinality(v_items) = 0
+    or not exists (select from unnest(v_items) i where i.attempt_id = v_first) then
+    return '{}';
+  elsif v_stage.limits is null then
+    return (millrace.pass(v_stage, v_items)).ready;
+  end if;
+  v_limiter := millrace.enter_gate(p_stage_id);
+  if v_limiter.stage_id is null then
+    return '{}';
+  end if;
+  v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
+  if cardinality(v_items) = 0 then
+    return '{}';
+  end if;
+  perform millrace.save_limiter(v_stage, v_limiter, cardinality(v_items));
+  return (millrace.pass(v_stage, v_items)).ready;
+end
+$$;
+
+-- Makes the caller the only one who passes a gate until it commits; null where somebody else does,
+-- or takes what the same later stage holds back, or what the gate shares a limit with.
+create or replace function millrace.enter_gate(p_stage_id int) returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limiter millrace.limiters := millrace.pass_limiter(p_stage_id, false);
+begin
+  if v_limiter.stage_id is null then
+    return null;
+  elsif not millrace.pass_back_pressure(p_stage_id)
+    or ((select s.limits ? 'shared' from millrace.stages s where s.id = p_stage_id)
+      and not millrace.pass_shared(p_stage_id, false)) then
+    return null;
+  end if;
+  return v_limiter;
+end
+$$;
+
+-- queued → completed at a gate, for held attempts. Where they are part of a start that no tenant
+-- has been charged with, what follows is. p_guarded: one that the database refuses fails alone, or
+-- is put off, as that says. Says how many passed, and which stages got work.
+create or replace function millrace.pass(
+  p_stage millrace.stages, p_items millrace.work[], p_guarded boolean default false,
+  out passed int, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_uncounted bigint[];
+  v_done record;
+begin
+  if p_stage.counted then
+    v_uncounted := array(
+      select a.run_id
+      from unnest(p_items) i
+      join millrace.attempts a on a.id = i.attempt_id and a.uncounted);
+  end if;
+  if p_guarded then
+    v_done := millrace.apply_outcomes_guarded(p_items);
+    ready := v_done.ready;
+    passed := (
+      select count(*)
+      from unnest(v_done.items) i
+      where i.verdict is null and i.outcome = 'completed');
+  else
+    ready := millrace.complete(p_stage.id, p_items);
+    passed := cardinality(p_items);
+  end if;
+  if cardinality(v_uncounted) > 0 then
+    perform millrace.note_starts(v_uncounted, v_began_at);
+  end if;
+end
+$$;
+
 -- Given: what a row brings along
 --
 -- A row's first run skips the stages whose output the row has already, by their own condition on
@@ -19969,7 +20426,7 @@ end
 $$;
 
 -- What is in flight: a row of in_flight for each attempt that counts against max_in_flight,
--- concurrency or a shared limit.
+-- concurrency, back pressure or a shared limit.
 --
 -- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
 -- alone: the next claims and the sweep delete the rows of attempts that have ended.
@@ -20039,16 +20496,17 @@ begin
 end
 $$;
 
--- Says whether what is taken under these limits of a stage is counted.
+-- Says whether a stage with these limits counts what it has in flight.
 create or replace function millrace.counts_in_flight(p_limits jsonb) returns boolean
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_limits ?| array['max_in_flight', 'concurrency', 'shared'], false)
+  select coalesce(
+    p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- A claim counts the attempts that it has just taken against max_in_flight and their keys, and
--- against the limits that its stage shares.
+-- A claim counts the attempts that it has just taken against max_in_flight, their keys, what holds
+-- the stage back, and the limits that it shares.
 create or replace function millrace.note_in_flight(
   p_stage millrace.stages,
   p_attempt_ids bigint[],
@@ -21169,8 +21627,8 @@ $$;
 --   concurrency, priority        the queue is sorted into groups (sort-into-groups.sql), which have
 --                                turns (group-turns.sql), by which a claim takes from them
 --                                (claim-by-groups.sql)
---   back_pressure                nothing is taken while a later stage has more queued than its
---                                threshold
+--   back_pressure                no more is taken than a later stage has room for
+--                                (back-pressure.sql)
 --   shared                       limits over several stages (shared-limits.sql), passed after the
 --                                stage's own
 --
@@ -21267,9 +21725,11 @@ begin
         * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
     end if;
   end if;
-  if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
-    room := 0;
-    wait_ms := 1000;
+  if room > 0 and v_limits ? 'back_pressure' then
+    room := least(room, millrace.room_before_later(p_stage.id));
+    if room = 0 then
+      wait_ms := 1000;
+    end if;
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
@@ -21277,38 +21737,6 @@ begin
     wait_ms := v_shared.wait_ms;
     short_of := v_shared.short_of;
   end if;
-end
-$$;
-
--- Says whether a later stage's backlog holds this one back. The limit names that stage as "stage",
--- of the same pipeline, or as "pipeline.stage"; one that is gone holds nothing back.
-create or replace function millrace.is_pressed_back(p_stage millrace.stages) returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_backlog int := (p_stage.limits #>> '{back_pressure,backlog}')::int;
-  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
-  v_later int;
-begin
-  if cardinality(v_path) = 1 then
-    select s.id
-    into v_later
-    from millrace.stages s
-    where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1];
-  else
-    select s.id
-    into v_later
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where p.name = v_path[1] and s.name = v_path[2];
-  end if;
-  return v_backlog < (
-    select count(*)
-    from (
-      select from millrace.attempts a
-      where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
-      limit v_backlog + 1) a);
 end
 $$;
 
@@ -21397,7 +21825,8 @@ begin
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
-  if p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait) then
+  if (p_stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage.id))
+    or (p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait)) then
     wait_ms := 50;
     return;
   end if;
@@ -22039,6 +22468,164 @@ begin
     new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
   end if;
   return new;
+end
+$$;
+
+-- Passing gates by the sweep
+--
+-- Set by set, the gate whose next attempt is the oldest first, until their limits let nothing more
+-- through or a second is over. What somebody holds is passed over, and comes by in the next sweep.
+
+-- Passes the next of a gate behind a place in its queue, as far as its limits allow. What they
+-- allow is counted once for several sets. last_id is where it has come to; null where nothing more
+-- can be passed now.
+create or replace function millrace.pass_next(
+  p_stage_id int, p_after_at timestamptz, p_after_id bigint,
+  out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  c_many constant int := 2000;
+  c_set constant int := 500;
+  v_now timestamptz := millrace.now();
+  v_stage millrace.stages;
+  v_limiter millrace.limiters;
+  v_room int := c_many;
+  v_page record;
+  v_set record;
+begin
+  passed := 0;
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.limits is not null then
+    v_limiter := millrace.enter_gate(p_stage_id);
+    if v_limiter.stage_id is null then
+      return;
+    end if;
+    -- A definition may have changed the limits until now.
+    select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+    v_room := (millrace.room_at(v_stage, v_limiter, c_many)).room;
+  end if;
+  select array_agg(q.id) as ids, max(q.queue_at) as last_at into v_page
+  from (
+    select a.id, a.queue_at
+    from millrace.attempts a
+    where a.stage_id = p_stage_id
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and (a.queue_at, a.id) > (p_after_at, p_after_id)
+    order by a.queue_at, a.id
+    limit greatest(v_room, 0)) q;
+  if v_page.ids is null then
+    return;
+  end if;
+  last_at := v_page.last_at;
+  last_id := v_page.ids[cardinality(v_page.ids)];
+  for v_from in 1 .. cardinality(v_page.ids) by c_set loop
+    v_set := millrace.pass_set(v_stage, v_page.ids[v_from:v_from + c_set - 1]);
+    passed := passed + v_set.passed;
+    ready := coalesce(ready, array[]::int[]) || v_set.ready;
+  end loop;
+  if v_stage.limits is not null then
+    perform millrace.save_limiter(v_stage, v_limiter, passed);
+  end if;
+end
+$$;
+
+-- Passes those of a set that nobody holds and that are queued at a gate still.
+create or replace function millrace.pass_set(
+  p_stage millrace.stages, p_attempt_ids bigint[], out passed int, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_free bigint[] := millrace.lock_attempts(p_attempt_ids);
+  v_items millrace.work[] := millrace.queued_at_gate(p_stage.id, array(
+    select a.run_id from millrace.attempts a where a.id = any (v_free)));
+  v_done record;
+begin
+  passed := 0;
+  if cardinality(v_items) > 0 then
+    v_done := millrace.pass(p_stage, v_items, true);
+    passed := v_done.passed;
+    ready := v_done.ready;
+  end if;
+end
+$$;
+
+-- Finds the gate whose next attempt, behind the place where its queue has been looked at, is the
+-- oldest.
+create or replace function millrace.next_gate(
+  p_stage_ids int[], p_after_at timestamptz[], p_after_ids bigint[]
+) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return (
+    select g.place
+    from unnest(p_stage_ids, p_after_at, p_after_ids) with ordinality g(stage_id, at, id, place)
+    cross join lateral (
+      select a.queue_at, a.id
+      from millrace.attempts a
+      where a.stage_id = g.stage_id
+        and a.queue_at <= v_now
+        and a.state = 'queued'
+        and (a.queue_at, a.id) > (g.at, g.id)
+      order by a.queue_at, a.id
+      limit 1) h
+    order by h.queue_at, h.id
+    limit 1);
+end
+$$;
+
+-- Passes the gates of all pipelines; says how many attempts passed. A fault at one gate, such as a
+-- table that was dropped, keeps no other closed.
+create or replace function millrace.sweep_gates() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until timestamptz := millrace.now() + interval '1 second';
+  v_gates int[] := array(
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.kind = 'gate' and s.enabled and p.enabled
+    order by s.id);
+  v_at timestamptz[] := array_fill('-infinity'::timestamptz, array[cardinality(v_gates)]);
+  v_ids bigint[] := array_fill(0::bigint, array[cardinality(v_gates)]);
+  v_place int;
+  v_set record;
+  v_passed int := 0;
+  v_ready int[] := '{}';
+  v_context text;
+begin
+  while cardinality(v_gates) > 0 and millrace.now() < v_until loop
+    v_place := millrace.next_gate(v_gates, v_at, v_ids);
+    exit when v_place is null;
+    begin
+      v_set := millrace.pass_next(v_gates[v_place], v_at[v_place], v_ids[v_place]);
+      v_passed := v_passed + v_set.passed;
+      v_ready := v_ready || v_set.ready;
+      v_at[v_place] := coalesce(v_set.last_at, 'infinity');
+      v_ids[v_place] := coalesce(v_set.last_id, 0);
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+          'Gate %s could not be passed: %s',
+          (select s.name from millrace.stages s where s.id = v_gates[v_place]), sqlerrm)) then
+        raise;
+      end if;
+      v_at[v_place] := 'infinity';
+    end;
+  end loop;
+  perform millrace.wake(v_ready);
+  return jsonb_strip_nulls(jsonb_build_object('passed', nullif(v_passed, 0)));
 end
 $$;
 
@@ -25949,7 +26536,8 @@ begin
       raise exception 'stage %: shows is missing, but the projection is status',
         v_stage ->> 'name'
         using errcode = 'MR001', hint = 'Say which values stand for it: "shows": {"queued": …, '
-          '"started": …, "completed": …}, or {"asked": …} for a manual stage.';
+          '"started": …, "completed": …}; {"asked": …} for a manual stage, {"queued": …, '
+          '"completed": …} for a gate.';
     elsif v_before is not null and v_before <> all (millrace.edges_to(v_stage)) then
       raise exception 'the stages are no chain: % and % may be under way at once',
         v_before, v_stage ->> 'name'
@@ -27329,7 +27917,7 @@ end $$$f$,
           null::int as done_id, null::text as via, null::timestamptz as retry_at
         from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
       from unnest(p_stages) s
-      where s.kind <> 'manual'), E'\n  when '''' then null;'));
+      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;'));
 end
 $write$;
 
@@ -28706,7 +29294,11 @@ declare
   v_declared jsonb;
 begin
   perform millrace.check_throttle(p_limits);
-  if p_stage.function_name is null then
+  if p_stage.kind = 'gate' and p_limits ? 'max_in_flight' then
+    raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
+      using errcode = 'MR002', hint = 'Throttle its rate alone: {"rate": {"count": 10, '
+        '"per_seconds": 60}}.';
+  elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
@@ -29171,8 +29763,9 @@ where a.late_at is not null
 union all
 select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
 from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-where a.state in ('queued', 'started')
+join millrace.stages s on s.id = a.stage_id
+where (s.kind in ('manual', 'pipeline') and a.state in ('queued', 'started'))
+  or (s.kind = 'gate' and a.state in ('started', 'waiting'))
 union all
 select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
 from millrace.attempts a
@@ -29427,6 +30020,25 @@ select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m
 from millrace.alert_messages m
 join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc
+$view$);
+
+select pg_temp.put_view('millrace.pressure_faults', true, $view$
+-- Finds stages whose limits name others than the table of back pressure.
+create or replace view millrace.pressure_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is held back by those that its limits name', null::bigint, null::bigint,
+  format('stage %s: %s', s.name, coalesce(b.stage, 'stage ' || k.later_id))
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join lateral millrace.pressures_in(s.limits) b on true
+full join (
+  select o.stage_id, o.later_id, q.name || '.' || l.name as full_name
+  from millrace.back_pressures o
+  join millrace.stages l on l.id = o.later_id
+  join millrace.pipelines q on q.id = l.pipeline_id) k
+  on k.stage_id = s.id
+  and k.full_name = case when b.stage like '%.%' then b.stage else p.name || '.' || b.stage end
+where (b.stage is not null and k.later_id is null)
+  or (b.stage is null and k.later_id is not null)
 $view$);
 
 select pg_temp.put_view('millrace.limit_faults', true, $view$
@@ -30289,6 +30901,9 @@ revoke all on function public.millrace_decide(bigint, jsonb)
 
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;
 
+comment on view millrace.pressure_faults is
+  'Stages whose limits name others than millrace.back_pressures, for check_invariants().';
+
 comment on view millrace.limit_faults is
   'Queued attempts out of reach, and groups left parked, for check_invariants().';
 
@@ -30806,7 +31421,11 @@ begin
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
-      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool, bool)',
+      'public.millrace_decide(int8, jsonb)', 'millrace.pressures_in(jsonb)',
+      'millrace.check_foreign_pressure(jsonb, text[], text)',
+      'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.save_back_pressures(int4)',
+      'millrace.pass_back_pressure(int4)', 'millrace.room_before_later(int4)',
+      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
@@ -30838,8 +31457,8 @@ begin
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
-      'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.check_limits(jsonb, jsonb)',
-      'millrace.check_quota(jsonb)', 'millrace.check_conditions(jsonb, jsonb)',
+      'millrace.check_limits(jsonb, jsonb)', 'millrace.check_quota(jsonb)',
+      'millrace.check_conditions(jsonb, jsonb)',
       'millrace.check_predicate(jsonb, jsonb, text[], text[])',
       'millrace.check_condition_path(jsonb, text[], text[])', 'millrace.paths_of(jsonpath)',
       'millrace.stage_with_column(jsonb, text)',
@@ -30926,6 +31545,9 @@ begin
       'millrace.figures(text, text, timestamptz, timestamptz)',
       'millrace.check_series(timestamptz, timestamptz, interval)',
       'millrace.series(text, text, timestamptz, timestamptz, interval)',
+      'millrace.queue_at_gate(int4, int8[])', 'millrace.pass_if_open(int4, int8[])',
+      'millrace.queued_at_gate(int4, int8[])', 'millrace.pass_at_once(int4, int8[])',
+      'millrace.enter_gate(int4)', 'millrace.pass(millrace.stages, millrace.work[], bool)',
       'millrace.write_asked(millrace.pipelines, text, text[])',
       'millrace.asked_of_rows(int4, text[])', 'millrace.brought_along(int4, int4, text[])',
       'millrace.given_at_first(int4, int4, text[])', 'millrace.note_given(int4, int8[])',
@@ -30976,8 +31598,7 @@ begin
       'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
       'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
-      'millrace.is_pressed_back(millrace.stages)', 'millrace.may_claim(millrace.stages)',
-      'millrace.lock_limiters(text)',
+      'millrace.may_claim(millrace.stages)', 'millrace.lock_limiters(text)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
@@ -30993,6 +31614,9 @@ begin
       'millrace.pipeline_seen(millrace.caller, text)',
       'millrace.stage_seen(millrace.pipelines, text)',
       'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
+      'millrace.pass_next(int4, timestamptz, int8)',
+      'millrace.pass_set(millrace.stages, int8[])',
+      'millrace.next_gate(int4[], timestamptz[], int8[])', 'millrace.sweep_gates()',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',

@@ -132,15 +132,15 @@ begin
 end
 $$;
 
--- Raises MR001 when a stage whose attempts wait for people or children is to become one that a
--- worker runs while they wait, or the other way round.
+-- Raises MR001 when a stage whose attempts wait for people or children, or at a gate, is to become
+-- one that a worker runs while they wait, or the other way round.
 create or replace function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_waiting text[] := array['manual', 'pipeline', 'map'];
+  v_waiting text[] := array['manual', 'pipeline', 'map', 'gate'];
   v_changed record;
 begin
   select t.name, t.kind, s ->> 'kind' as to_kind, count(*) as attempts

@@ -44,7 +44,7 @@ as $$
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
     child, fan_in, decision, agent, limits, has_groups, sla)
   select p_pipeline_id, s ->> 'name', s ->> 'kind',
-    case when s ->> 'kind' not in ('manual', 'pipeline') then coalesce(
+    case when s ->> 'kind' not in ('manual', 'pipeline', 'gate') then coalesce(
       s ->> 'function',
       replace(concat_ws('-', p_definition ->> 'pipeline', s ->> 'name'), '_', '-')) end,
     coalesce((s ->> 'batch_size')::int, 10),
@@ -56,7 +56,8 @@ as $$
     make_interval(secs => (s #>> '{completion,poll_seconds}')::float8),
     millrace.deadline_of(s),
     coalesce(s #>> '{completion,deadline_from}', 'start'),
-    s ->> 'apply', (s ->> 'result_limit_bytes')::int, coalesce(s ->> 'on_failure', 'fail_run'),
+    s ->> 'apply', coalesce((s ->> 'result_limit_bytes')::int, 1048576),
+    coalesce(s ->> 'on_failure', 'fail_run'),
     s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
     make_interval(secs => (s ->> 'sla_seconds')::float8)
@@ -79,7 +80,7 @@ $$;
 
 -- Switches stages as the definition says; what somebody switched off by hand stays off where it
 -- says nothing. In older versions too no worker is to be queued for a stage that waits for a person
--- or a child run now.
+-- or a child run now, or is a gate.
 create or replace function millrace.switch_stages(p_pipeline_id int, p_definition jsonb)
 returns void
 language sql
@@ -95,7 +96,7 @@ as $$
   set unconditional = false
   from millrace.stages t
   where t.pipeline_id = p_pipeline_id
-    and t.kind in ('manual', 'pipeline')
+    and t.kind in ('manual', 'pipeline', 'gate')
     and vs.stage_id = t.id
     and vs.unconditional;
 $$;
@@ -121,8 +122,8 @@ as $$
         'on_demand', case when s -> 'on_demand' = 'true' then true end,
         'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
-        'kind', case when s ->> 'kind' in ('manual', 'pipeline',
-          'map') then s -> 'kind' end)) as more
+        'kind', case when s ->> 'kind' in ('manual', 'pipeline', 'map', 'gate')
+          then s -> 'kind' end)) as more
     from jsonb_array_elements(p_definition -> 'stages') s) g
 $$;
 
@@ -176,7 +177,7 @@ begin
       where r.before = t.name order by n.id),
     not exists (select from jsonb_array_elements(p_stages) f where f -> 'needs' ? t.name),
     not s ? 'when' and not s ? 'after' and s ->> 'kind' not in ('manual',
-      'pipeline') and not exists (
+      'pipeline', 'gate') and not exists (
       select from reach r join jsonb_array_elements(p_stages) b on b ->> 'name' = r.before
       where r.after = t.name and b ->> 'otherwise' = 'skip_dependents'),
     (s ->> 'when')::jsonpath, case when s ? 'when' then coalesce(s ->> 'otherwise', 'skip') end,
@@ -338,6 +339,7 @@ begin
   perform millrace.save_shared_names(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
+  perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, v_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, v_definition);

@@ -255,8 +255,8 @@ as $$
    "minItems":1,
    "items":{
     "noun":"stage",
-    "wanted":"function, external, agent, map, manual or pipeline",
-    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.",
+    "wanted":"function, external, agent, map, manual, pipeline or gate",
+    "remedy":"A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model; a gate is passed by the database.",
     "oneOf":[
      {
       "type":"object",
@@ -295,7 +295,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -335,7 +335,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -413,7 +413,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -469,7 +469,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -498,12 +498,53 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_24"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
       },
       "required":["name","kind","child"]
+     },
+     {
+      "type":"object",
+      "additionalProperties":false,
+      "properties":{
+       "name":{"$ref":"#/$defs/pipeline"},
+       "kind":{"type":"string","enum":["gate"]},
+       "needs":{"$ref":"#/$defs/needs","default":[]},
+       "when":{"$ref":"#/$defs/when"},
+       "otherwise":{"$ref":"#/$defs/otherwise"},
+       "given":{"$ref":"#/$defs/given"},
+       "on_demand":{"type":"boolean","wanted":"true or false"},
+       "after":{"$ref":"#/$defs/after"},
+       "limits":{
+        "type":"object",
+        "properties":{
+         "rate":{"$ref":"#/$defs/rate"},
+         "back_pressure":{"$ref":"#/$defs/back_pressure"},
+         "shared":{"$ref":"#/$defs/shared_20"}
+        },
+        "additionalProperties":false,
+        "wanted":"an object of rate, back_pressure or shared",
+        "remedy":"Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.",
+        "minProperties":1,
+        "maxProperties":3
+       },
+       "shows":{
+        "type":"object",
+        "properties":{
+         "queued":{"$ref":"#/$defs/enter"},
+         "completed":{"$ref":"#/$defs/enter"},
+         "failed":{"$ref":"#/$defs/ends","default":{}}
+        },
+        "required":["queued","completed"],
+        "additionalProperties":false,
+        "wanted":"an object of queued and completed"
+       },
+       "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
+       "enabled":{"type":"boolean","wanted":"true or false"}
+      },
+      "required":["name","kind"]
      }
     ]
    },
@@ -655,27 +696,7 @@ as $$
    "type":"object",
    "properties":{
     "max_in_flight":{"type":"integer","minimum":1,"maximum":10000},
-    "rate":{
-     "type":"object",
-     "properties":{
-      "count":{
-       "type":"integer",
-       "minimum":1,
-       "maximum":1000000,
-       "remedy":"It is how many may begin in each interval."
-      },
-      "per_seconds":{
-       "type":"number",
-       "minimum":0.001,
-       "maximum":86400,
-       "remedy":"It is the length of the interval."
-      },
-      "burst":{"type":"integer","minimum":1,"maximum":1000000}
-     },
-     "required":["count","per_seconds"],
-     "additionalProperties":false,
-     "wanted":"an object of count, per_seconds and burst"
-    },
+    "rate":{"$ref":"#/$defs/rate"},
     "concurrency":{
      "type":"object",
      "properties":{
@@ -703,39 +724,69 @@ as $$
      "wanted":"an object of column, part and limit"
     },
     "priority":{"type":"boolean","wanted":"true or false"},
-    "back_pressure":{
-     "type":"object",
-     "properties":{
-      "stage":{
-       "type":"string",
-       "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
-       "wanted":"the name of a later stage, or pipeline.stage",
-       "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
-      },
-      "backlog":{
-       "type":"integer",
-       "minimum":0,
-       "maximum":100000,
-       "remedy":"It is how many may be queued at the later stage."
-      }
-     },
-     "required":["stage","backlog"],
-     "additionalProperties":false,
-     "wanted":"an object of stage and backlog"
-    },
-    "shared":{
-     "minItems":1,
-     "type":"array",
-     "items":{"$ref":"#/$defs/pipeline"},
-     "wanted":"a list of names of shared limits",
-     "remedy":"Write [\"scrapes\"]."
-    }
+    "back_pressure":{"$ref":"#/$defs/back_pressure"},
+    "shared":{"$ref":"#/$defs/shared_20"}
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
    "remedy":"Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.",
    "minProperties":1,
    "maxProperties":6
+  },
+  "rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
+  "back_pressure":{
+   "type":["object","array"],
+   "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+   "required":["stage","backlog"],
+   "additionalProperties":false,
+   "minItems":1,
+   "maxItems":20,
+   "items":{
+    "type":"object",
+    "properties":{"stage":{"$ref":"#/$defs/stage"},"backlog":{"$ref":"#/$defs/backlog"}},
+    "required":["stage","backlog"],
+    "additionalProperties":false
+   },
+   "wanted":"an object of stage and backlog, or a list of them"
+  },
+  "stage":{
+   "type":"string",
+   "pattern":"^([a-z][a-z0-9_]*\\.)?[a-z][a-z0-9_]*$",
+   "wanted":"the name of a later stage, or pipeline.stage",
+   "remedy":"Name a stage after this one, or \"pipeline.stage\" of another pipeline."
+  },
+  "backlog":{
+   "type":"integer",
+   "minimum":1,
+   "maximum":100000,
+   "remedy":"It is how many may be unfinished at the later stage; to let nothing through, pause the stage."
+  },
+  "shared_20":{
+   "minItems":1,
+   "type":"array",
+   "items":{"$ref":"#/$defs/pipeline"},
+   "wanted":"a list of names of shared limits",
+   "remedy":"Write [\"scrapes\"]."
   },
   "shows":{
    "type":"object",
@@ -762,7 +813,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_19":{
+  "ends_24":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",

@@ -90,8 +90,11 @@ set search_path = pg_catalog, pg_temp
 as $$
   select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name),
+      'stage %s of %s waits since %s: look at the %s', s.name, p.name,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case s.kind
+        when 'gate' then 'sweep, which passes gates, and at who holds its rows'
+        else 'logs of function ' || s.function_name
+      end),
       ', ' order by p.name, s.id), 'nothing waits')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id

@@ -41,9 +41,12 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- What waits for a person or for a child run is not asked again by itself.
+  -- What waits for a person, for a child run or at a gate is not asked again by itself.
   v_retry jsonb := (
-    select case when s.kind in ('manual', 'pipeline') then '{"max_attempts": 1}' else s.retry end
+    select case
+      when s.kind in ('manual', 'pipeline', 'gate') then '{"max_attempts": 1}'
+      else s.retry
+    end
     from millrace.stages s
     where s.id = p_stage_id);
   v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');

@@ -81,6 +81,9 @@ begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   perform millrace.name_parents(p_stage_id, p_run_ids);
   perform millrace.show_queued(p_stage_id, p_run_ids);
+  if p_kind = 'gate' then
+    return millrace.pass_if_open(p_stage_id, p_run_ids);
+  end if;
   return array[p_stage_id];
 end
 $$;

@@ -71,8 +71,9 @@ where a.late_at is not null
 union all
 select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
 from millrace.attempts a
-join millrace.stages s on s.id = a.stage_id and s.kind in ('manual', 'pipeline')
-where a.state in ('queued', 'started')
+join millrace.stages s on s.id = a.stage_id
+where (s.kind in ('manual', 'pipeline') and a.state in ('queued', 'started'))
+  or (s.kind = 'gate' and a.state in ('started', 'waiting'))
 union all
 select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
 from millrace.attempts a

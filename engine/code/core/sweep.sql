@@ -25,6 +25,7 @@ begin
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
       and s.enabled
+      and s.kind <> 'gate'
       and millrace.has_ready_work(s.id)));
 exception
   when query_canceled or assert_failure or others then
@@ -159,6 +160,8 @@ begin
       where a.poll_at <= millrace.now() - interval '1 minute') then
     perform millrace.wake_job_poll();
   end if;
+  -- Near its end, since what it passes is held until the sweep commits.
+  v_done := v_done || millrace.sweep_gates();
   -- In a form that reads the same in every session, whatever its DateStyle.
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)

@@ -31,6 +31,7 @@ begin
     where s.id = any (p_stage_ids)
       and s.enabled
       and p.enabled
+      and s.kind <> 'gate'
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
         and not exists (
@@ -50,7 +51,7 @@ begin
 end
 $$;
 
--- Lists stages as the functions read a wake-up: pipeline, stage, function.
+-- Lists stages as the functions read a wake-up: pipeline, stage, function. A gate has none.
 create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -61,7 +62,8 @@ begin
       'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids));
+    where s.id = any (p_stage_ids)
+      and s.kind <> 'gate');
 end
 $$;
 

@@ -53,7 +53,8 @@ as $$
 declare
   v_call millrace.call;
 begin
-  select p_worker as worker, s as stage, s.enabled and p.enabled as open, p.is_child,
+  select p_worker as worker, s as stage, s.enabled and p.enabled and s.kind <> 'gate' as open,
+    p.is_child,
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o

@@ -1,7 +1,7 @@
 -- Beginning stages: queueing, waiting and skipping
 --
 -- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
--- its kind may make it wait for a person or for children instead of a worker.
+-- its kind may make it wait for a person, for children or at a gate instead of for a worker.
 --
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
@@ -38,6 +38,8 @@ begin
       return v_wake;
     when 'pipeline' then
       return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
+    when 'gate' then
+      return v_wake || millrace.queue_at_gate(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
       if not p_shown then
@@ -187,20 +189,25 @@ begin
       from millrace.runs r
       where r.id = any (p_run_ids)
     ), follower as materialized (
-      select f.version_id, f.stage_id, f.position
+      select f.version_id, f.stage_id, f.position,
+        s.kind = 'gate' and s.limits is not null as is_limited_gate
       from millrace.version_stages f
+      join millrace.stages s on s.id = f.stage_id
       where f.version_id in (select distinct r.version_id from run r)
         and not f.unconditional
         and (p_stage_id = any (f.needs) or f.after @> v_after_it)
     )
-    select f.stage_id, array_agg(r.id) as run_ids
+    select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
     from follower f
     join run r on r.version_id = f.version_id
-    group by f.stage_id, f.position
+    group by f.stage_id, f.is_limited_gate, f.position
     order by f.position
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
       millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+    if v_follower.is_limited_gate then
+      v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids);
+    end if;
   end loop;
   return v_wake;
 end

@@ -1,5 +1,5 @@
 -- What is in flight: a row of in_flight for each attempt that counts against max_in_flight,
--- concurrency or a shared limit.
+-- concurrency, back pressure or a shared limit.
 --
 -- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
 -- alone: the next claims and the sweep delete the rows of attempts that have ended.
@@ -69,16 +69,17 @@ begin
 end
 $$;
 
--- Says whether what is taken under these limits of a stage is counted.
+-- Says whether a stage with these limits counts what it has in flight.
 create or replace function millrace.counts_in_flight(p_limits jsonb) returns boolean
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_limits ?| array['max_in_flight', 'concurrency', 'shared'], false)
+  select coalesce(
+    p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- A claim counts the attempts that it has just taken against max_in_flight and their keys, and
--- against the limits that its stage shares.
+-- A claim counts the attempts that it has just taken against max_in_flight, their keys, what holds
+-- the stage back, and the limits that it shares.
 create or replace function millrace.note_in_flight(
   p_stage millrace.stages,
   p_attempt_ids bigint[],

@@ -12,8 +12,8 @@
 --   concurrency, priority        the queue is sorted into groups (sort-into-groups.sql), which have
 --                                turns (group-turns.sql), by which a claim takes from them
 --                                (claim-by-groups.sql)
---   back_pressure                nothing is taken while a later stage has more queued than its
---                                threshold
+--   back_pressure                no more is taken than a later stage has room for
+--                                (back-pressure.sql)
 --   shared                       limits over several stages (shared-limits.sql), passed after the
 --                                stage's own
 --
@@ -110,9 +110,11 @@ begin
         * (v_limits #>> '{rate,per_seconds}')::float8 / (v_limits #>> '{rate,count}')::float8);
     end if;
   end if;
-  if room > 0 and v_limits ? 'back_pressure' and millrace.is_pressed_back(p_stage) then
-    room := 0;
-    wait_ms := 1000;
+  if room > 0 and v_limits ? 'back_pressure' then
+    room := least(room, millrace.room_before_later(p_stage.id));
+    if room = 0 then
+      wait_ms := 1000;
+    end if;
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
@@ -120,38 +122,6 @@ begin
     wait_ms := v_shared.wait_ms;
     short_of := v_shared.short_of;
   end if;
-end
-$$;
-
--- Says whether a later stage's backlog holds this one back. The limit names that stage as "stage",
--- of the same pipeline, or as "pipeline.stage"; one that is gone holds nothing back.
-create or replace function millrace.is_pressed_back(p_stage millrace.stages) returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_backlog int := (p_stage.limits #>> '{back_pressure,backlog}')::int;
-  v_path text[] := string_to_array(p_stage.limits #>> '{back_pressure,stage}', '.');
-  v_later int;
-begin
-  if cardinality(v_path) = 1 then
-    select s.id
-    into v_later
-    from millrace.stages s
-    where s.pipeline_id = p_stage.pipeline_id and s.name = v_path[1];
-  else
-    select s.id
-    into v_later
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where p.name = v_path[1] and s.name = v_path[2];
-  end if;
-  return v_backlog < (
-    select count(*)
-    from (
-      select from millrace.attempts a
-      where a.stage_id = v_later and a.queue_at is not null and a.state = 'queued'
-      limit v_backlog + 1) a);
 end
 $$;
 
@@ -240,7 +210,8 @@ begin
   end if;
   -- A definition that this claim waited for may have changed the limits.
   select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
-  if p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait) then
+  if (p_stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage.id))
+    or (p_stage.limits ? 'shared' and not millrace.pass_shared(p_stage.id, p_may_wait)) then
     wait_ms := 50;
     return;
   end if;

@@ -165,7 +165,8 @@ begin
       raise exception 'stage %: shows is missing, but the projection is status',
         v_stage ->> 'name'
         using errcode = 'MR001', hint = 'Say which values stand for it: "shows": {"queued": …, '
-          '"started": …, "completed": …}, or {"asked": …} for a manual stage.';
+          '"started": …, "completed": …}; {"asked": …} for a manual stage, {"queued": …, '
+          '"completed": …} for a gate.';
     elsif v_before is not null and v_before <> all (millrace.edges_to(v_stage)) then
       raise exception 'the stages are no chain: % and % may be under way at once',
         v_before, v_stage ->> 'name'

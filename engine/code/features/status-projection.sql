@@ -293,7 +293,7 @@ end $$$f$,
           null::int as done_id, null::text as via, null::timestamptz as retry_at
         from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
       from unnest(p_stages) s
-      where s.kind <> 'manual'), E'\n  when '''' then null;'));
+      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;'));
 end
 $write$;
 

@@ -101,7 +101,11 @@ declare
   v_declared jsonb;
 begin
   perform millrace.check_throttle(p_limits);
-  if p_stage.function_name is null then
+  if p_stage.kind = 'gate' and p_limits ? 'max_in_flight' then
+    raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
+      using errcode = 'MR002', hint = 'Throttle its rate alone: {"rate": {"count": 10, '
+        '"per_seconds": 60}}.';
+  elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';

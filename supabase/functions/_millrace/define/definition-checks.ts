@@ -4,9 +4,19 @@ import { optionsOf, type PipelineOptions, type StageDefinition } from './definit
 
 type Stages = Record<string, StageDefinition>;
 
+/** The faults of a value of which there may be one or a list, as those of the alternative that it was meant for. */
+function meantFaults(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue];
+  const meant = issue.errors.find(
+    (faults) => !faults.some(({ code, path }) => code === 'invalid_type' && path.length === 0),
+  );
+  if (!meant) return [issue];
+  return meant.flatMap((inner) => meantFaults({ ...inner, path: [...issue.path, ...inner.path] }));
+}
+
 /** One sentence for each fault of a definition: the field, what is wrong with it, what was found. */
 export function definitionFaults(error: z.ZodError, input: unknown): string[] {
-  return error.issues.map((issue) => {
+  return error.issues.flatMap(meantFaults).map((issue) => {
     const field = issue.path.join('.') || 'the definition';
     const value = valueAt(input, issue.path);
     if (issue.code !== 'unrecognized_keys') return `${field}: ${issue.message} (found: ${shown(value)})`;
@@ -106,7 +116,7 @@ function checkBeginning(name: string, stage: StageDefinition, stages: Stages): v
 function checkConditions(name: string, stage: StageDefinition): void {
   checkCondition(`stages.${name}.when`, stage.when, ['entity', 'needs'], stage.needs);
   checkCondition(`stages.${name}.given`, stage.given, ['entity'], stage.needs);
-  for (const [ending, when] of Object.entries(stage.ends ?? {})) {
+  for (const [ending, when] of Object.entries(('ends' in stage && stage.ends) || {})) {
     checkCondition(`stages.${name}.ends.${ending}`, when, ['entity', 'result'], stage.needs);
   }
 }
@@ -171,12 +181,18 @@ function checkShared(name: string, stage: StageDefinition): void {
 
 /** A stage held back by one that does not follow it might never be let go. A stage of another pipeline is not known here. */
 function checkBackPressure(pipeline: string, name: string, stage: StageDefinition, stages: Stages): void {
-  const target = 'limits' in stage ? stage.limits?.backPressure?.stage : undefined;
-  if (!target || (target.includes('.') && !target.startsWith(`${pipeline}.`))) return;
-  if (comesAfter(name, target.slice(target.indexOf('.') + 1), stages)) return;
-  throw new Error(
-    `stages.${name}.limits.backPressure.stage names ${target}, which does not come after ${name}: name a later stage.`,
-  );
+  const given = 'limits' in stage ? stage.limits?.backPressure : undefined;
+  const targets = Array.isArray(given) ? given.map((one) => one.stage) : given ? [given.stage] : [];
+  const full = (target: string) => (target.includes('.') ? target : `${pipeline}.${target}`);
+  for (const [place, target] of targets.entries()) {
+    const field = `stages.${name}.limits.backPressure.${Array.isArray(given) ? `${place}.` : ''}stage`;
+    if (targets.map(full).indexOf(full(target)) < place) {
+      throw new Error(`${field} names ${target} twice: leave the one with the larger backlog out.`);
+    }
+    if (!full(target).startsWith(`${pipeline}.`)) continue;
+    if (comesAfter(name, target.slice(target.indexOf('.') + 1), stages)) continue;
+    throw new Error(`${field} names ${target}, which does not come after ${name}: name a later stage.`);
+  }
 }
 
 /** Whether a stage comes after another, by needs and thresholds, which are known to have no cycle. */

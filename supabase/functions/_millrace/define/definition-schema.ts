@@ -115,6 +115,10 @@ const graph = {
   /** Thresholds on the children of map stages; all must hold before the stage begins. */
   after: z.array(threshold).min(1).meta(says('a list of at least one threshold')).optional(),
 };
+/** How long after it became ready the stage should be done, waits and retries included; an alert tells of one that is not. */
+const slaSeconds = number(1, year).optional();
+/** Left out, a stage stays switched on or off as it was. */
+const enabled = flag.optional();
 const ending = {
   /** What a failure for good does: it fails the run, or the run goes on without the stage's result. */
   onFailure: oneOf(
@@ -135,10 +139,8 @@ const ending = {
       listOf: 'when',
     })
     .optional(),
-  /** How long after it became ready the stage should be done, waits and retries included; an alert tells of one that is not. */
-  slaSeconds: number(1, year).optional(),
-  /** Left out, a stage stays switched on or off as it was. */
-  enabled: flag.optional(),
+  slaSeconds,
+  enabled,
   resultLimitBytes: whole(1, 10_485_760).default(1_048_576),
 };
 
@@ -159,22 +161,44 @@ const backPressure = z.strictObject({
     'the name of a later stage, or pipeline.stage',
     'Name a stage after this one, or "pipeline.stage" of another pipeline.',
   ),
-  backlog: whole(0, 100_000).meta({ remedy: 'It is how many may be queued at the later stage.' }),
+  backlog: whole(1, 100_000).meta({
+    remedy: 'It is how many may be unfinished at the later stage; to let nothing through, pause the stage.',
+  }),
 });
+const backPressures = z
+  .union([backPressure, z.array(backPressure).min(1).max(20)])
+  .meta(says('an object of stage and backlog, or a list of them'));
+/** The names of limits that `defineSharedLimits` defines; all of them must allow a claim, as the stage's own. */
+const sharedNames = z
+  .array(name)
+  .min(1)
+  .meta(says('a list of names of shared limits', 'Write ["scrapes"].'));
 const limits = sized(
   z.strictObject({
     maxInFlight: whole(1, 10_000).optional(),
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
     concurrency: concurrency.meta(says('an object of column, part and limit')).optional(),
     priority: flag.optional(),
-    backPressure: backPressure.meta(says('an object of stage and backlog')).optional(),
-    /** The names of limits that `defineSharedLimits` defines; all of them must allow a claim, as the stage's own. */
-    shared: z.array(name).min(1).meta(says('a list of names of shared limits', 'Write ["scrapes"].')).optional(),
+    backPressure: backPressures.optional(),
+    shared: sharedNames.optional(),
   }),
   1,
   6,
   'an object with at least one limit',
   'Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.',
+);
+/** Nothing is in work at a gate: what limits it is how fast it passes, and what there is behind it. */
+const gateLimits = sized(
+  z.strictObject({
+    rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
+    backPressure: backPressures.optional(),
+    /** Of these only the rates are for it. */
+    shared: sharedNames.optional(),
+  }),
+  1,
+  3,
+  'an object of rate, back_pressure or shared',
+  'Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.',
 );
 
 /** A value of the status column: a text, or a number for a column of codes. */
@@ -221,6 +245,16 @@ const showsManual = z
     failed: z.record(z.string(), value).default({}),
   })
   .meta(says('an object of asked and answers'));
+
+/** What the status column shows of a gate. */
+const showsGate = z
+  .strictObject({
+    /** While it waits. A row that is passed at once has it in its history. */
+    queued: value,
+    completed: value,
+    failed: z.record(z.string(), value).default({}),
+  })
+  .meta(says('an object of queued and completed'));
 
 /** What every stage says that an Edge Function runs. */
 const worked = {
@@ -333,18 +367,29 @@ const pipelineStage = z.strictObject({
   ...ending,
 });
 
-const kinds = [functionStage, agentStage, mapStage, manualStage, pipelineStage] as const;
+/** The database passes it, as its limits allow. */
+const gateStage = z.strictObject({
+  kind: z.literal('gate'),
+  ...graph,
+  limits: gateLimits.optional(),
+  shows: showsGate.optional(),
+  slaSeconds,
+  enabled,
+});
+
+const kinds = [functionStage, agentStage, mapStage, manualStage, pipelineStage, gateStage] as const;
 
 export const stageSchema = z
   .discriminatedUnion('kind', kinds, {
-    error: 'must be an object with a kind: function, external, agent, map, manual or pipeline',
+    error: 'must be an object with a kind: function, external, agent, map, manual, pipeline or gate',
   })
   .meta({
     noun: 'stage',
     ...says(
-      'function, external, agent, map, manual or pipeline',
+      'function, external, agent, map, manual, pipeline or gate',
       'A function does its work itself, an external stage hands it to a job service, a manual one waits for a person, a ' +
-        'pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model.',
+        'pipeline one for a run of another pipeline, a map one for many; an agent takes many turns with a model; a gate ' +
+        'is passed by the database.',
     ),
   });
 

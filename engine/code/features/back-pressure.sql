@@ -1,0 +1,228 @@
+-- Back pressure: a stage takes no more than a later stage has room for
+--
+-- What is unfinished at the later stage and on the way to it (queued, in backoff, started,
+-- waiting), and what is in flight at all stages that it holds back, never exceeds the threshold by
+-- what is claimed or passed. So those that one stage holds back claim and pass one at a time: each
+-- takes the advisory lock of the later stage and keeps it until its commit. Nobody waits for that
+-- lock: whoever finds it taken comes again shortly.
+--
+-- What a person starts at the later stage by name is let in, and so is what comes to it from a
+-- stage that is not held back.
+
+-- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
+-- each.
+create or replace function millrace.pressures_in(p_limits jsonb)
+returns table (place text[], stage text, backlog int)
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case jsonb_typeof(p_limits -> 'back_pressure')
+      when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
+      else array['limits', 'back_pressure', 'stage']
+    end,
+    b.value ->> 'stage', (b.value ->> 'backlog')::int
+  from jsonb_path_query(p_limits, '$.back_pressure[*]') with ordinality b(value, n)
+$$;
+
+-- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
+-- could wait for this pipeline itself.
+create or replace function millrace.check_foreign_pressure(
+  p_stage jsonb, p_place text[], p_pipeline text
+) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_target text := p_stage #>> p_place;
+  v_other text := split_part(v_target, '.', 1);
+begin
+  if not exists (
+      select
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name || '.' || s.name = v_target) then
+    perform millrace.refuse_value(p_stage, p_place, 'a stage that is defined already',
+      'Define the other pipeline before this one.');
+  end if;
+  -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
+  if millrace.contains_pipeline(
+      (select p.id from millrace.pipelines p where p.name = v_other), p_pipeline)
+    or exists (
+      select
+      from millrace.pipelines p
+      join millrace.stages s on s.pipeline_id = p.id
+      cross join lateral millrace.pressures_in(s.limits) b
+      where p.name = v_other and b.stage like '%.%' and split_part(b.stage, '.', 1) <> p.name) then
+    perform millrace.refuse_value(p_stage, p_place,
+      'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
+      'another',
+      'They could hold back one another for ever.');
+  end if;
+end
+$$;
+
+-- Raises MR001 unless a stage is held back by stages that come after it, or of pipelines that
+-- cannot wait for this one, each named once.
+create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline text := p_definition ->> 'pipeline';
+  v_later text[] := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
+  v_pressure record;
+  v_name text;
+  v_seen text[] := '{}';
+begin
+  for v_pressure in select b.* from millrace.pressures_in(p_stage -> 'limits') b loop
+    v_name := case when v_pressure.stage like '%.%' then '' else v_pipeline || '.' end
+      || v_pressure.stage;
+    if v_name = any (v_seen) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that is named once',
+        'Leave the one with the larger backlog out.');
+    end if;
+    v_seen := v_seen || v_name;
+    if split_part(v_name, '.', 1) <> v_pipeline then
+      perform millrace.check_foreign_pressure(p_stage, v_pressure.place, v_pipeline);
+    elsif split_part(v_name, '.', 2) <> all (v_later) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that comes after this one',
+        case
+          when cardinality(v_later) = 0
+            then 'No stage comes after this one: leave back_pressure out.'
+          else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
+        end);
+    end if;
+  end loop;
+end
+$$;
+
+-- define() writes which stages of a pipeline are held back by which. What is queued at one of them
+-- is checked there, so the stages before it are not on the way.
+create or replace function millrace.save_back_pressures(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  delete from millrace.back_pressures b
+  using millrace.stages s
+  where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
+  insert into millrace.back_pressures (stage_id, later_id, backlog)
+  select s.id, l.id, b.backlog
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral millrace.pressures_in(s.limits) b
+  join millrace.pipelines q
+    on q.name = case when b.stage like '%.%' then split_part(b.stage, '.', 1) else p.name end
+  join millrace.stages l
+    on l.pipeline_id = q.id and l.name = regexp_replace(b.stage, '^.*\.', '')
+  where s.pipeline_id = p_pipeline_id;
+  update millrace.back_pressures b
+  set on_the_way = array(
+    select m.stage_id
+    from millrace.version_stages m
+    where m.version_id = f.version_id
+      and m.stage_id = any (f.dependents)
+      and b.later_id = any (m.dependents)
+      and not exists (
+        select
+        from millrace.back_pressures h
+        where h.later_id = b.later_id
+          and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
+    order by m.stage_id)
+  from millrace.pipelines p
+  join millrace.version_stages f on f.version_id = p.current_version_id
+  where p.id = p_pipeline_id and b.stage_id = f.stage_id;
+end
+$$;
+
+-- Makes the caller the only one who takes what the later stages of a stage hold back, until it
+-- commits; false where somebody else is. Everybody tries them in the order of their ids.
+create or replace function millrace.pass_back_pressure(p_stage_id int) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_later_id int;
+begin
+  for v_later_id in
+    select b.later_id
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id
+    order by b.later_id
+  loop
+    if not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), v_later_id) then
+      return false;
+    end if;
+  end loop;
+  return true;
+end
+$$;
+
+-- Says how many more a stage may take before one of those that hold it back is full; null where
+-- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
+-- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
+-- both.
+create or replace function millrace.room_before_later(p_stage_id int) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select greatest(min(b.backlog - (
+      select count(*)
+      from (
+        (select a.id
+         from millrace.stages_to(b.later_id) w
+         join millrace.attempts a
+           on a.stage_id = w and a.queue_at is not null and a.state in ('queued', 'started')
+         limit b.backlog)
+        union all
+        (select a.id
+         from millrace.stages_to(b.later_id) w
+         join millrace.attempts a on a.stage_id = w and a.deadline_at is not null
+         limit b.backlog)
+        union all
+        (select a.id
+         from millrace.back_pressures o
+         join millrace.in_flight f on f.stage_id = o.stage_id
+         join millrace.attempts a
+           on a.id = f.attempt_id and a.token = f.token and a.state in ('started', 'waiting')
+         where o.later_id = b.later_id
+         limit b.backlog)) u)), 0)
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id);
+end
+$$;
+
+-- Lists a stage that holds others back, with those on the way to it.
+create or replace function millrace.stages_to(p_later_id int) returns setof int
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_later_id
+  union
+  select w
+  from millrace.back_pressures o
+  cross join lateral unnest(o.on_the_way) w
+  where o.later_id = p_later_id
+$$;
+
+-- Finds stages whose limits name others than the table of back pressure.
+create or replace view millrace.pressure_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is held back by those that its limits name', null::bigint, null::bigint,
+  format('stage %s: %s', s.name, coalesce(b.stage, 'stage ' || k.later_id))
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join lateral millrace.pressures_in(s.limits) b on true
+full join (
+  select o.stage_id, o.later_id, q.name || '.' || l.name as full_name
+  from millrace.back_pressures o
+  join millrace.stages l on l.id = o.later_id
+  join millrace.pipelines q on q.id = l.pipeline_id) k
+  on k.stage_id = s.id
+  and k.full_name = case when b.stage like '%.%' then b.stage else p.name || '.' || b.stage end
+where (b.stage is not null and k.later_id is null)
+  or (b.stage is null and k.later_id is not null);
+comment on view millrace.pressure_faults is
+  'Stages whose limits name others than millrace.back_pressures, for check_invariants().';

@@ -1,0 +1,162 @@
+-- Gates: stages that the database passes
+--
+-- A gate has no function and no worker. Its attempt waits queued, and is completed with the result
+-- null as soon as the gate's limits (rate, back pressure) let it: by the transaction that queues
+-- it, where that costs no wait, else by the sweep (pass-gates.sql), in the order of the queue.
+--
+-- A gate with limits is passed at once only where a transition of the engine's leads to it: the
+-- locks of its limits are kept until the commit, and nobody knows when a person commits, whose own
+-- write or call has queued a row.
+
+-- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
+-- limits. Returns the stages that got work.
+create or replace function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  perform millrace.show_queued(p_stage_id, p_run_ids);
+  return millrace.pass_if_open(p_stage_id, p_run_ids);
+end
+$$;
+
+-- Passes what has just been queued at a gate without limits. Returns the stages that got work.
+create or replace function millrace.pass_if_open(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (select s.limits is null from millrace.stages s where s.id = p_stage_id) then
+    return millrace.pass_at_once(p_stage_id, p_run_ids);
+  end if;
+  return '{}';
+end
+$$;
+
+-- Makes the work items of what is queued at a gate in held runs. A user's trigger on what was shown
+-- may have ended a run, or the attempt.
+create or replace function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
+returns millrace.work[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select millrace.work_on(
+      a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id
+      and a.state = 'queued'
+    order by a.id);
+end
+$$;
+
+-- Passes what has just been queued at a gate in held runs, where nothing is queued before it and
+-- the gate's limits are free at once; the sweep passes the rest. Returns the stages that got work.
+create or replace function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
+returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stage millrace.stages;
+  v_limiter millrace.limiters;
+  v_items millrace.work[];
+  v_first bigint;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id and s.enabled and p.enabled;
+  if not found then
+    return '{}';
+  end if;
+  v_items := millrace.queued_at_gate(p_stage_id, p_run_ids);
+  v_first := (
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'
+    order by a.queue_at, a.id
+    limit 1);
+  if cardinality(v_items) = 0
+    or not exists (select from unnest(v_items) i where i.attempt_id = v_first) then
+    return '{}';
+  elsif v_stage.limits is null then
+    return (millrace.pass(v_stage, v_items)).ready;
+  end if;
+  v_limiter := millrace.enter_gate(p_stage_id);
+  if v_limiter.stage_id is null then
+    return '{}';
+  end if;
+  v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
+  if cardinality(v_items) = 0 then
+    return '{}';
+  end if;
+  perform millrace.save_limiter(v_stage, v_limiter, cardinality(v_items));
+  return (millrace.pass(v_stage, v_items)).ready;
+end
+$$;
+
+-- Makes the caller the only one who passes a gate until it commits; null where somebody else does,
+-- or takes what the same later stage holds back, or what the gate shares a limit with.
+create or replace function millrace.enter_gate(p_stage_id int) returns millrace.limiters
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limiter millrace.limiters := millrace.pass_limiter(p_stage_id, false);
+begin
+  if v_limiter.stage_id is null then
+    return null;
+  elsif not millrace.pass_back_pressure(p_stage_id)
+    or ((select s.limits ? 'shared' from millrace.stages s where s.id = p_stage_id)
+      and not millrace.pass_shared(p_stage_id, false)) then
+    return null;
+  end if;
+  return v_limiter;
+end
+$$;
+
+-- queued → completed at a gate, for held attempts. Where they are part of a start that no tenant
+-- has been charged with, what follows is. p_guarded: one that the database refuses fails alone, or
+-- is put off, as that says. Says how many passed, and which stages got work.
+create or replace function millrace.pass(
+  p_stage millrace.stages, p_items millrace.work[], p_guarded boolean default false,
+  out passed int, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_uncounted bigint[];
+  v_done record;
+begin
+  if p_stage.counted then
+    v_uncounted := array(
+      select a.run_id
+      from unnest(p_items) i
+      join millrace.attempts a on a.id = i.attempt_id and a.uncounted);
+  end if;
+  if p_guarded then
+    v_done := millrace.apply_outcomes_guarded(p_items);
+    ready := v_done.ready;
+    passed := (
+      select count(*)
+      from unnest(v_done.items) i
+      where i.verdict is null and i.outcome = 'completed');
+  else
+    ready := millrace.complete(p_stage.id, p_items);
+    passed := cardinality(p_items);
+  end if;
+  if cardinality(v_uncounted) > 0 then
+    perform millrace.note_starts(v_uncounted, v_began_at);
+  end if;
+end
+$$;
