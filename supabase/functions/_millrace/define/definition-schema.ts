@@ -169,10 +169,7 @@ const backPressures = z
   .union([backPressure, z.array(backPressure).min(1).max(20)])
   .meta(says('an object of stage and backlog, or a list of them'));
 /** The names of limits that `defineSharedLimits` defines; all of them must allow a claim, as the stage's own. */
-const sharedNames = z
-  .array(name)
-  .min(1)
-  .meta(says('a list of names of shared limits', 'Write ["scrapes"].'));
+const sharedNames = z.array(name).min(1).meta(says('a list of names of shared limits', 'Write ["scrapes"].'));
 const limits = sized(
   z.strictObject({
     maxInFlight: whole(1, 10_000).optional(),
