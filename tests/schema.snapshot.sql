@@ -2751,11 +2751,12 @@ function millrace.parents_to_collect(p_except bigint[]) returns bigint[] languag
 function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3192ee5b99d2d2e1c000f8a2e78313a
 function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b7bbc3f284af271143080b7583449ed
 function millrace.pass(p_stage millrace.stages, p_items millrace.work[], p_guarded boolean DEFAULT false, OUT passed integer, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ea4f1f0fc7ce4ec49c5990c247a16aa6
-function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7aa6fcf0f0f1273176b9f03524c27348
+function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4518111345a125577a97de09c915a046
 function millrace.pass_back_pressure(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 98d4dbc6ea24cc9e24c3ac9d207b1232
 function millrace.pass_if_open(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df9f21f1d1e2cc48d5bbd71220fa71fc
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd7141085aa8e303453b1580a780493
-function millrace.pass_set(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 914ab440ac33293315164ff8d529216c
+function millrace.pass_next(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 017888f55f54f632ff09c05126bf9d2a
+function millrace.pass_set(p_stage millrace.stages, p_attempt_ids bigint[], OUT passed integer, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21e0580b6124efe7bab05067d915a531
 function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body c05a83ed658c6873bb5f5ac1c7546c6c
@@ -3007,7 +3008,7 @@ function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgs
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
 function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
 function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
-function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 818aef2a22e6d866c21ccd8de5bd7be4
+function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a07f50e79afec397feb033e72f41e0
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
