@@ -19411,6 +19411,8 @@ begin
   if v_limiter.stage_id is null then
     return '{}';
   end if;
+  -- A definition may have changed the limits until now.
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
   if cardinality(v_items) = 0 then
     return '{}';
