@@ -24,11 +24,15 @@ async function readProject(pipelinesFolder: string): Promise<Project> {
   const modules = await Promise.all(files.sort().map((name) => loadPipelines(pipelinesFolder, name)));
   // One file may export what another has defined.
   const exported = [...new Set(modules.flatMap((module) => Object.values(module)))];
-  const limits = exported.filter((value) => has(value, 'toLimits')).map((shared) => shared.toLimits() as LimitsJson);
-  return {
-    pipelines: exported.filter((value) => has(value, 'toJson')).map((pipeline) => pipeline.toJson() as DefinitionJson),
-    limits: Object.assign({}, ...limits),
-  };
+  const limits: LimitsJson = {};
+  for (const shared of exported.filter((value) => has(value, 'toLimits'))) {
+    for (const [name, limit] of Object.entries(shared.toLimits() as LimitsJson)) {
+      if (name in limits) throw new Error(`Shared limit ${name} is defined twice: give each a name of its own.`);
+      limits[name] = limit;
+    }
+  }
+  const pipelines = exported.filter((value) => has(value, 'toJson'));
+  return { pipelines: pipelines.map((pipeline) => pipeline.toJson() as DefinitionJson), limits };
 }
 
 const has = <Method extends string>(value: unknown, method: Method): value is Record<Method, () => unknown> =>

@@ -1,5 +1,5 @@
 // `npm run bench`: measures Millrace, a hand-written floor and two other queues on the embedded Postgres with fsync on.
-// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake|cold-start|operate|sheet` measures one kind alone.
+// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake|gate|cold-start|operate|sheet` measures one kind alone.
 // `--beside=DIR` measures cold starts of the functions in another checkout too, which needs its node_modules.
 import os from 'node:os';
 import { parseArgs } from 'node:util';
@@ -7,6 +7,7 @@ import { chain } from './chain/chain.ts';
 import { coldStart } from './cold-start/cold-start.ts';
 import { startBenchDatabase } from './database.ts';
 import { fanOut } from './fan-out/fan-out.ts';
+import { gate } from './gate/gate.ts';
 import { hop } from './hop/hop.ts';
 import { intake } from './intake/intake.ts';
 import { installPeers, workerNode } from './node-program.ts';
@@ -14,8 +15,8 @@ import { operate } from './operate/operate.ts';
 import { type Result, table } from './results.ts';
 import { sheet } from './sheet/sheet.ts';
 
-const kinds = ['chain', 'fan-out', 'hop', 'intake', 'cold-start', 'operate', 'sheet'];
-const withDatabase = ['chain', 'fan-out', 'intake', 'operate'];
+const kinds = ['chain', 'fan-out', 'hop', 'intake', 'gate', 'cold-start', 'operate', 'sheet'];
+const withDatabase = ['chain', 'fan-out', 'intake', 'gate', 'operate'];
 
 function readArguments(): { json: boolean; works: string[]; beside: string | undefined } {
   const options = { json: { type: 'boolean' }, work: { type: 'string' }, beside: { type: 'string' } } as const;
@@ -41,6 +42,7 @@ if (works.some((work) => withDatabase.includes(work))) {
     if (works.includes('chain')) report(await chain(database, workerNode(), progress));
     if (works.includes('fan-out')) report(await fanOut(database, workerNode(), progress));
     if (works.includes('intake')) report(await intake(database, progress));
+    if (works.includes('gate')) report(await gate(database, progress));
     if (works.includes('operate')) report(await operate(database, progress));
   } finally {
     await database.stop();

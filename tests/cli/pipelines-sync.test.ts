@@ -373,3 +373,56 @@ it('refuses arguments it does not know, and shows its usage when asked', async (
     stdout: expect.stringContaining('--check  write nothing'),
   });
 });
+
+/** Writes a file of `_pipelines` that defines limits. */
+function shareLimits(limits: string, file = 'shared-limits.ts') {
+  const text = `import { defineSharedLimits } from '../_millrace/define/define-shared-limits.ts';
+export const sharedLimits = defineSharedLimits({ ${limits} });`;
+  fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
+}
+const underLimits = (names: string) =>
+  edit('supabase/functions/_pipelines/pages.ts', 'maxInFlight: 50', `shared: [${names}]`);
+
+it('refuses a limit that two files define', async () => {
+  shareLimits('model: { maxInFlight: 5 }');
+  shareLimits('model: { maxInFlight: 6 }', 'other-limits.ts');
+  expect((await sync()).stderr).toContain('Shared limit model is defined twice: give each a name of its own.');
+});
+
+it('defines shared limits before the pipelines that name them, and drops them after', async () => {
+  const before = readMigrations();
+  underLimits(`'model'`);
+  expect((await sync()).stderr).toContain(
+    'Stage ocr of pipeline pages names the shared limit model, which no file of _pipelines defines: there is none yet; ' +
+      'define it with defineSharedLimits() in _pipelines/shared-limits.ts.',
+  );
+  expect(readMigrations()).toEqual(before);
+  shareLimits('model: { maxInFlight: 5 }, other: { rate: { count: 1, perSeconds: 60 }, adaptive: true }');
+  expect((await sync('--check')).stderr).toContain('the shared limits, pages.');
+  expect(await sync()).toMatchObject({ code: 0 });
+  const [limits, pages, ...none] = readMigrations().slice(before.length);
+  expect(none).toEqual([]);
+  expect(limits?.name).toMatch(/_shared_limits\.sql$/);
+  expect(limits?.text).toContain(`select millrace.define_limit('model', $limit${'$'}{"max_in_flight":5}$limit$);`);
+  expect(pages?.name).toMatch(/_pipeline_pages\.sql$/);
+  expect(await sync('--check')).toMatchObject({ code: 0 });
+
+  shareLimits('model: { maxInFlight: 6 }');
+  expect(await sync()).toMatchObject({ code: 0 });
+  const [changed, dropped] = readMigrations().slice(before.length + 2);
+  expect(changed?.text).toMatch(/define_limit\('model', \$limit\$\{"max_in_flight":6\}/);
+  expect(changed?.text).not.toContain(`'other'`);
+  expect(dropped?.name).toMatch(/_dropped_limits\.sql$/);
+  expect(dropped?.text).toContain(`select millrace.drop_limit('other');`);
+  expect(await sync('--check')).toMatchObject({ code: 0 });
+
+  const database = await createTestDatabase();
+  try {
+    const client = await database.connect();
+    for (const migration of [limits, pages, changed, dropped]) await client.query(migration?.text ?? '');
+    const { rows } = await client.query('select name, stages, today from millrace.shared_limit_state');
+    expect(rows).toEqual([{ name: 'model', stages: ['pages.ocr'], today: { max_in_flight: 6 } }]);
+  } finally {
+    await database.drop();
+  }
+});

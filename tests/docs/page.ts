@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import type { Engine, Row } from '../support/engine.ts';
 
@@ -155,6 +156,11 @@ export function testPage(name: string, where = pagesFolder): (engine: Engine) =>
     const modules: Record<string, unknown> = {};
     for (const example of page.examples) {
       Object.assign(modules, await import(path.join(folder, example.path)));
+      for (const [, exported] of example.text.matchAll(/^export const (\w+) = defineSharedLimits\(/gm)) {
+        for (const limit of Object.entries((modules[exported as string] as SharedLimits).toLimits())) {
+          await engine.sql.query('select millrace.define_limit($1, $2)', limit);
+        }
+      }
       for (const [, exported] of example.text.matchAll(/^export const (\w+) = definePipeline\(/gm)) {
         await engine.define((modules[exported as string] as PipelineDefinition).toJson());
       }

@@ -15,6 +15,9 @@ async function links(engine: Engine): Promise<Record<string, string>> {
   await engine.configureDoorbell();
   await engine.sql.query('create table public.links (id bigint generated always as identity primary key, url text)');
   await engine.sql.query('create index on public.links (url text_pattern_ops)');
+  await engine.sql.query(`
+    select millrace.define_limit('scrapes', '{"rate": {"count": 60, "per_seconds": 60}}');
+    select millrace.define_limit('model', '{"spending": {"usd": 5, "per_seconds": 86400}}')`);
   const retry = { max_attempts: 3, backoff: { kind: 'list', seconds: [3600] } };
   await engine.define({
     pipeline: 'links',

@@ -77,7 +77,7 @@ test('two gates at one threshold share it, and the second does not wait for the 
     );
   }
   await engine.sql.query('update millrace.stages set enabled = true');
-  const gate = (name: string) => `select * from millrace.pass_set(
+  const gate = (name: string) => `select * from millrace.pass_next(
     (select id from millrace.stages where name = '${name}'), '-infinity', 0)`;
   const one = await engine.database.connect();
   const two = await engine.database.connect();
@@ -101,6 +101,7 @@ test('two sweeps and two workers that race at one threshold never exceed it', as
   const sessions = await Promise.all([engine.database.connect(), engine.database.connect()]);
   const workers = {
     sort: await Worker.of(engine, 'sort'),
+    sorter: await Worker.of(engine, 'sort'),
     first: await Worker.of(engine, 'first'),
     other: await Worker.of(engine, 'first'),
     last: await Worker.of(engine, 'last'),
@@ -111,7 +112,8 @@ test('two sweeps and two workers that race at one threshold never exceed it', as
   };
   for (let round = 0; round < 40 && (await unfinished(engine, 'sort', 'left', 'first', 'right', 'last')) > 0; round++) {
     await Promise.all([
-      step(workers.sort, 5),
+      step(workers.sort, 3),
+      step(workers.sorter, 3),
       step(workers.first, 4),
       step(workers.other, 4),
       step(workers.last, 3),

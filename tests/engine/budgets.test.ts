@@ -80,6 +80,34 @@ test('of two workers at the last of a budget, one gets what it pays for, and the
   expect(await first.take(7)).toEqual([]);
 });
 
+test('of workers of two stages at the last of their budget, the second waits and gets what is left', async ({
+  engine,
+}) => {
+  await budget(engine, { usd: 1 }, ['one', 'two']);
+  await engine.queued('one', 30);
+  await engine.queued('two', 30);
+  const [one, two] = [await Worker.of(engine, 'one'), await Worker.of(engine, 'two')];
+  await learnAverage(engine, one, 0.1);
+  await learnAverage(engine, two, 0.1);
+  await one.client.query('begin');
+  expect(await one.take(7)).toHaveLength(7);
+  const late = begin(two.take(7));
+  await untilBlocked(engine, two.client);
+  await one.client.query('commit');
+  expect(await late).toHaveLength(1);
+  expect(await one.take(7)).toEqual([]);
+});
+
+test('what ends a run under a name is paid for too', async ({ engine }) => {
+  await engine.sql.query(`select millrace.define_limit('model', '{"spending": {"usd": 1, "per_seconds": 3600}}')`);
+  await engine.pipeline([{ name: 'one', ends: [{ name: 'rejected', when: '$.result.ok == false' }], ...shared }]);
+  await engine.queued('one', 3);
+  const worker = await Worker.of(engine, 'one');
+  const [item] = await worker.take(1);
+  await worker.complete([cost(completed(item as Claimed, { ok: false }), 1)]);
+  expect(await isSpent(engine)).toBe(true);
+});
+
 test('stages share a budget, each by its own average', async ({ engine }) => {
   await budget(engine, { usd: 10 }, ['one', 'two']);
   await engine.queued('one', 50);
@@ -98,6 +126,16 @@ test('tokens are bounded as dollars are, and the lesser of both counts', async (
   await engine.queued('one', 50);
   const worker = await Worker.of(engine, 'one');
   await learnAverage(engine, worker, 1, 100);
+  expect(await worker.take(50)).toHaveLength(9);
+});
+
+test('where attempts name tokens and no price, dollars bound nothing, and do not hold the stage up', async ({
+  engine,
+}) => {
+  await budget(engine, { usd: 1, tokens: 1000 });
+  await engine.queued('one', 50);
+  const worker = await Worker.of(engine, 'one');
+  await learnAverage(engine, worker, 0, 100);
   expect(await worker.take(50)).toHaveLength(9);
 });
 

@@ -176,11 +176,13 @@ test('a fan-in rule that is lowered applies to what waits already', async ({ eng
 });
 
 test('two pipelines cannot hold back one another, nor a child its parent', async ({ engine }) => {
-  const heldBackBy = (stage: string) => ({ limits: { back_pressure: { stage, backlog: 0 } } });
+  const heldBackBy = (stage: string) => ({ limits: { back_pressure: { stage, backlog: 1 } } });
   const one = await engine.pipeline([{ name: 'a' }], {}, 'one');
   await engine.pipeline([{ name: 'b', ...heldBackBy('one.a') }], { table: 'public.others' }, 'two');
   const refused = { code: 'MR001', message: expect.stringContaining('back_pressure') };
   expect(await refusal(engine, { ...one, stages: [{ name: 'a', ...heldBackBy('two.b') }] })).toMatchObject(refused);
+  const listed = { limits: { back_pressure: [{ stage: 'two.b', backlog: 1 }] } };
+  expect(await refusal(engine, { ...one, stages: [{ name: 'a', ...listed }] })).toMatchObject(refused);
   await defineFamily(engine);
   const files = {
     pipeline: 'files',

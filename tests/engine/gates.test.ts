@@ -91,6 +91,34 @@ test('a person who queues a row at a gate with limits keeps nobody from passing 
   expect(await sweep(engine)).toMatchObject({ passed: 1 });
 });
 
+test('a completion that comes to a gate never waits for whoever passes it', async ({ engine }) => {
+  await engine.pipeline(gated(tenPerMinute));
+  await bring(engine, 11);
+  await engine.queued('first', 2);
+  const worker = await Worker.of(engine, 'first');
+  const items = await worker.take();
+  await engine.advance('1 minute');
+  const sweeper = await openTransaction(engine);
+  expect((await sweeper.query('select millrace.sweep_gates() as answer')).rows).toEqual([{ answer: { passed: 1 } }]);
+  expect(await worker.report(...items.map((item) => completed(item)))).toEqual(['accepted', 'accepted']);
+  await sweeper.query('commit');
+  expect(await queuedAt(engine, 'gate')).toBe(2);
+  expect(await sweep(engine)).toMatchObject({ passed: 2 });
+});
+
+test('a user’s trigger that cancels a row as it comes to a gate is heard', async ({ engine }) => {
+  await engine.pipeline(gated());
+  const [id] = await engine.queued('first');
+  await engine.sql.query(`
+    create function public.stop_it() returns trigger language plpgsql security definer as $$
+    begin perform millrace.cancel(r.id) from millrace.runs r where r.entity_id = new.id::text; return null; end $$;
+    create trigger stop_it after update on public.items for each row
+    when (new.gate_status = 'queued') execute function public.stop_it()`);
+  await runStage(engine, 'first');
+  expect(await engine.run(id)).toMatchObject({ status: 'cancelled' });
+  expect(await engine.attempts(id)).toEqual(['first 1 completed', 'gate 1 cancelled']);
+});
+
 test('what somebody holds is passed over, and comes by in a later sweep', async ({ engine }) => {
   await engine.pipeline(gated(tenPerMinute));
   const ids = await bring(engine, 13);

@@ -171,6 +171,33 @@ async function bySlices(engine: Engine): Promise<string[]> {
   return [...new Set(found)].sort();
 }
 
+/** A row that waits at a gate, which the stage behind it holds back. */
+async function waitingAtGate(engine: Engine): Promise<void> {
+  await engine.pipeline([
+    { name: 'gate', kind: 'gate', limits: { back_pressure: [{ stage: 'work', backlog: 1 }] } },
+    { name: 'work', needs: ['gate'] },
+  ]);
+  await engine.queued('gate', 2);
+  await engine.sql.query('select millrace.sweep()');
+  await engine.expectSound();
+}
+
+const held = 'a stage is held back by those that its limits name';
+const gate = `stage_id = (select id from millrace.stages where name = 'gate')`;
+const damagesToGates: typeof damages = [
+  ['nobody knows what holds a gate back', 'delete from millrace.back_pressures', held],
+  [
+    'a stage is held back by one that nothing names',
+    'insert into millrace.back_pressures (stage_id, later_id, backlog) select later_id, stage_id, 1 from millrace.back_pressures',
+    held,
+  ],
+  [
+    'an attempt at a gate is started',
+    `update millrace.attempts set state = 'started' where ${gate} and state = 'queued'`,
+    'no worker is awaited for a stage that none runs',
+  ],
+];
+
 /** Some at a time, so that no test takes minutes on a busy machine. */
 const portions = [0, 1, 2, 3].map((part) => damages.filter((_, place) => place % 4 === part));
 const scenes = [
@@ -180,6 +207,7 @@ const scenes = [
     damages: some,
   })),
   { name: 'a parent and its children', prepare: parentAndChildren, damages: damagesToFamilies },
+  { name: 'a gate and what is behind it', prepare: waitingAtGate, damages: damagesToGates },
 ];
 
 plain.for(scenes)('every kind of damage to $name is reported under its rule', async ({ prepare, damages }) => {

@@ -32,7 +32,7 @@ const illegal: [string, unknown, RegExp, RegExp][] = [
     'pressure without a threshold',
     { back_pressure: { stage: 'second' } },
     /back_pressure\.backlog is missing/,
-    /how many may be queued/,
+    /how many may be unfinished/,
   ],
   ['pressure by nobody', { back_pressure: { backlog: 1 } }, /back_pressure\.stage is missing/, /after this one/],
   [
@@ -55,7 +55,48 @@ const illegal: [string, unknown, RegExp, RegExp][] = [
     /"other.one", but must be a stage that is defined already/,
     /before this one/,
   ],
-  ['a negative threshold', { back_pressure: { stage: 'second', backlog: -1 } }, /backlog is -1/, /from 0 to 100000/],
+  ['a negative threshold', { back_pressure: { stage: 'second', backlog: -1 } }, /backlog is -1/, /from 1 to 100000/],
+  [
+    'a threshold of 0',
+    { back_pressure: { stage: 'second', backlog: 0 } },
+    /backlog is 0/,
+    /to let nothing through, pause/,
+  ],
+  [
+    'pressure that is a word',
+    { back_pressure: 'second' },
+    /must be an object of stage and backlog, or a list/,
+    /leave/,
+  ],
+  ['pressure by a list of none', { back_pressure: [] }, /back_pressure has 0 items, but must have at least 1/, /./],
+  [
+    'pressure by a list with a wrong one',
+    { back_pressure: [{ stage: 'second', backlog: 1 }, { stage: 'third' }] },
+    /back_pressure\[1\]\.backlog is missing/,
+    /how many may be unfinished/,
+  ],
+  [
+    'pressure by a list with one beside',
+    {
+      back_pressure: [
+        { stage: 'second', backlog: 1 },
+        { stage: 'beside', backlog: 1 },
+      ],
+    },
+    /back_pressure\.1\.stage is "beside", but must be a stage that comes after/,
+    /second, third/,
+  ],
+  [
+    'pressure by one stage twice',
+    {
+      back_pressure: [
+        { stage: 'second', backlog: 1 },
+        { stage: 'flow.second', backlog: 5 },
+      ],
+    },
+    /back_pressure\.1\.stage is "flow.second", but must be a stage that is named once/,
+    /larger backlog/,
+  ],
 ];
 
 test.for(illegal)('a definition is refused for %s', async ([, limits, message, hint], { engine }) => {
@@ -72,6 +113,20 @@ test('the last stage can be held back by none', async ({ engine }) => {
   (definition.stages[0] as Row).limits = { back_pressure: { stage: 'next', backlog: 1 } };
   const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)]);
   expect(refusal.hint).toBe('No stage comes after this one: leave back_pressure out.');
+});
+
+test.for<[string, Row, RegExp, RegExp]>([
+  ['places in flight', { limits: { max_in_flight: 1 } }, /limits\.max_in_flight is not known/, /back_pressure, rate/],
+  ['no limit', { limits: {} }, /must be an object of rate, back_pressure or shared/, /passes whatever comes/],
+  ['a function', { function: 'flow-gate' }, /function has no meaning for a stage of kind gate/, /leave it out/],
+  ['a retry policy', { retry: { max_attempts: 2 } }, /retry has no meaning for a stage of kind gate/, /leave it out/],
+])('a gate is refused with %s', async ([, options, message, hint], { engine }) => {
+  const definition = await engine.pipeline([{ name: 'gate', kind: 'gate' }]);
+  definition.stages = [{ name: 'gate', kind: 'gate', ...options }];
+  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)]);
+  expect(refusal.code).toBe('MR001');
+  expect(refusal.message).toMatch(message);
+  expect(refusal.hint).toMatch(hint);
 });
 
 test('a definition with every limit is taken, and changing limits makes no new version', async ({ engine }) => {

@@ -182,29 +182,30 @@ test('a rate slower than the sweep is served by its wakes', async ({ engine }) =
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
 });
 
-test('a stage takes nothing while a later one has more queued than its threshold', async ({ engine }) => {
+test('a stage takes no more than a later one has room for, what is in work on the way included', async ({ engine }) => {
   const [first, ...rest] = chain(['first', 'second', 'third'], { max_workers: 5 });
-  const limits = { back_pressure: { stage: 'third', backlog: 2 } };
+  const limits = { back_pressure: { stage: 'third', backlog: 3 } };
   await engine.pipeline([{ name: 'first', ...first, limits }, ...rest]);
   await engine.queued('first', 5);
   const worker = await Worker.of(engine, 'first');
-  const items = await worker.take(3);
+  const items = await worker.take(2);
+  expect(await worker.take(3)).toHaveLength(1);
   await worker.report(...items.map((item) => completed(item)));
+  expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: 1000 });
   const second = await Worker.of(engine, 'second');
-  const passed = await second.take();
-  await second.report(...passed.slice(0, 2).map((item) => completed(item)));
-  expect(await worker.take(1)).toHaveLength(1);
-  await second.report(...passed.slice(2).map((item) => completed(item)));
+  await second.report(...(await second.take()).map((item) => completed(item)));
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: 1000 });
   expect(await worker.leave()).toMatchObject({ left: true });
-  // What is in work there is no backlog.
-  await (await Worker.of(engine, 'third')).takeOne();
+  const third = await Worker.of(engine, 'third');
+  const item = await third.takeOne();
+  expect(await (await Worker.of(engine, 'first')).take(1)).toEqual([]);
+  await third.report(completed(item));
   expect(await (await Worker.of(engine, 'first')).take()).toHaveLength(1);
 });
 
 test('back pressure of another pipeline counts that one', async ({ engine }) => {
   await engine.pipeline([{ name: 'late' }], { table: 'public.others' }, 'other');
-  await only(engine, { back_pressure: { stage: 'other.late', backlog: 0 } });
+  await only(engine, { back_pressure: { stage: 'other.late', backlog: 2 } });
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.take(1)).toHaveLength(1);

@@ -1,8 +1,8 @@
 // Limits that stages of several pipelines share: in flight, rate, and how they are defined, changed and dropped.
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
-import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { completed, failed, Worker } from '../support/worker.ts';
+import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { completed, failed, resume, Worker, waiting } from '../support/worker.ts';
 
 const defineLimit = (engine: Engine, limits: Row, name = 'model') =>
   engine.sql.query('select millrace.define_limit($1, $2)', [name, JSON.stringify(limits)]);
@@ -37,7 +37,7 @@ test('a rate holds for all stages that share it, and one that is used up says wh
   engine,
 }) => {
   const [one, uno] = await twoPipelines(engine, { rate: { count: 6, per_seconds: 60 } });
-  await engine.queued('one', 10);
+  await engine.queued('one', 20);
   await engine.queued('uno', 10);
   expect(await one.take(4)).toHaveLength(4);
   expect(await uno.take(10)).toHaveLength(2);
@@ -145,6 +145,30 @@ test('of a rate that is used up, stages that want some take by turns', async ({ 
   expect(taken).toEqual([10, 10]);
 });
 
+test('who is short of another limit has nothing kept for it under this one', async ({ engine }) => {
+  await defineLimit(engine, { rate: { count: 60, per_seconds: 60, burst: 1 } }, 'scrapes');
+  await defineLimit(engine, { max_in_flight: 1 });
+  await engine.pipeline([
+    { name: 'busy', ...shared },
+    { name: 'both', limits: { shared: ['scrapes', 'model'] } },
+    { name: 'free', limits: { shared: ['scrapes'] } },
+  ]);
+  for (const stage of ['busy', 'both', 'free']) await engine.queued(stage, 30);
+  const [busy, both, free] = [
+    await Worker.of(engine, 'busy'),
+    await Worker.of(engine, 'both'),
+    await Worker.of(engine, 'free'),
+  ];
+  expect(await busy.take(10)).toHaveLength(1);
+  let taken = 0;
+  for (let second = 0; second < 20; second += 1) {
+    expect(await both.take(10)).toEqual([]);
+    taken += (await free.take(10)).length;
+    await engine.advance('1 second');
+  }
+  expect(taken).toBe(20);
+});
+
 test('a stage whose share nobody takes is waited for no longer than until the next sweep', async ({ engine }) => {
   const [one, uno] = await twoPipelines(engine, { rate: { count: 60, per_seconds: 60, burst: 1 } });
   await engine.queued('one', 100);
@@ -226,6 +250,34 @@ test('room that another stage made wakes a stage in the sweep', async ({ engine 
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
 });
 
+test('the end of a job wakes the stage that is short of the place it frees', async ({ engine }) => {
+  await engine.configureDoorbell();
+  await defineLimit(engine, { max_in_flight: 1 });
+  await engine.pipeline(chain(['one'], { ...shared, kind: 'external', completion: { callback: true } }));
+  await engine.pipeline(chain(['uno'], shared), {}, 'other');
+  await engine.queued('one', 1);
+  await engine.queued('uno', 1);
+  const [one, uno] = [await Worker.of(engine, 'one'), await Worker.of(engine, 'uno', 'other')];
+  const item = await one.takeOne();
+  await one.complete([waiting(item, 'job')]);
+  expect(await uno.take()).toEqual([]);
+  await uno.leave();
+  await engine.advance('30 seconds');
+  const { wake } = await resume(engine, [jobEnd(item, 'job')]);
+  expect(wake).toMatchObject([{ pipeline: 'other', stage: 'uno' }]);
+});
+
+test('a clock that is set back keeps no bucket from filling', async ({ engine }) => {
+  const [one] = await twoPipelines(engine, { rate: { count: 6, per_seconds: 60 } });
+  await engine.queued('one', 6);
+  expect(await one.take(10)).toHaveLength(6);
+  await engine.advance('-1 hour');
+  await engine.queued('one', 10);
+  expect(await one.take(10)).toEqual([]);
+  await engine.advance('20 seconds');
+  expect(await one.take(10)).toHaveLength(2);
+});
+
 test('a limit that no definition should have is refused, by its field', async ({ engine }) => {
   const refused = async (limits: unknown, name = 'model') =>
     (await engine.refusal('select millrace.define_limit($1, $2)', [name, JSON.stringify(limits)])).message;
@@ -288,4 +340,51 @@ test('a definition that names a limit and its drop at once: the drop waits, and 
   await untilBlocked(engine, dropper);
   await definer.query('commit');
   await expect(drop).rejects.toThrow('flow.one names it');
+});
+
+test('nobody reaches shared limits through the Data API but by the operators’ door', async ({ engine }) => {
+  await twoPipelines(engine, { max_in_flight: 5 });
+  for (const role of ['anon', 'authenticated', 'service_role'] as const) {
+    const client = await engine.database.connect(role);
+    for (const statement of [
+      `select millrace.define_limit('model', '{"max_in_flight": 9}')`,
+      `select millrace.drop_limit('model')`,
+      `select millrace.throttle_limit('model', '{"max_in_flight": 9}', now() + interval '1 hour', 'why')`,
+      `select millrace.unthrottle_limit('model')`,
+      'select * from millrace.shared_limit_state',
+      'select * from millrace.shared_limits',
+      'update millrace.limited_stages set short_at = null',
+      'insert into millrace.limit_uses (limit_id, at, usd, tokens) values (1, now(), -100, 0)',
+      'delete from millrace.limit_refusals',
+    ]) {
+      expect(await engine.refusal(statement, [], client)).toMatchObject({ code: '42501' });
+    }
+  }
+});
+
+test('each rule of the invariants about shared limits is told when it is broken', async ({ engine }) => {
+  const [one] = await twoPipelines(engine, { rate: { count: 5, per_seconds: 60 }, adaptive: true });
+  await engine.queued('one', 3);
+  await engine.advance('2 minutes');
+  await one.take(2);
+  await engine.expectSound();
+  const damages: [string, string][] = [
+    ['a shared limit holds for the stages that name it', 'delete from millrace.limited_stages'],
+    [
+      'a shared limit is what was declared, with its throttle over it',
+      `update millrace.shared_limits set limits = '{"max_in_flight": 5}'`,
+    ],
+    [
+      'a shared limit has its whole rate, or says since when it has not',
+      'update millrace.shared_limits set share = 0.5',
+    ],
+    ['what is at work under a shared limit is counted in flight', 'delete from millrace.in_flight'],
+  ];
+  for (const [rule, damage] of damages) {
+    await engine.sql.query('begin');
+    await engine.sql.query(damage);
+    const rules = await engine.rows('select distinct rule from millrace.check_invariants()');
+    await engine.sql.query('rollback');
+    expect(rules).toEqual([{ rule }]);
+  }
 });

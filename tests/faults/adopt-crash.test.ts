@@ -1,46 +1,10 @@
 // Postgres is killed in the middle of a portion of an adoption, on a server of the test's own.
-import fs from 'node:fs';
-import path from 'node:path';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDataDirectory } from '../../local/platform/database/template.ts';
-import { type Postgres, startPostgres } from '../../local/platform/postgres.ts';
-import { scratchFolder } from '../../local/platform/scratch-folder.ts';
-import { startWatchdog, type Watchdog } from '../../local/platform/watchdog.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { Engine } from '../support/engine.ts';
-import { begin } from '../support/sessions.ts';
+import { expect, test } from 'vitest';
+import type { Engine } from '../support/engine.ts';
+import { killableServer } from '../support/killable-server.ts';
 import { makeNotes } from '../support/status.ts';
-import { until } from '../support/until.ts';
 
-const migrations = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations');
-
-let folder: string;
-let watchdog: Watchdog;
-let server: Postgres;
-beforeAll(async () => {
-  folder = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-adopt-'));
-  fs.chmodSync(folder, 0o711);
-  watchdog = startWatchdog();
-  watchdog.removeLater(folder);
-  const dataDir = path.join(folder, 'postgres');
-  await createDataDirectory(dataDir, folder, { folder: migrations });
-  server = await startPostgres({ dataDir, fsync: false, watchdog });
-});
-afterAll(async () => {
-  await server?.stop();
-  fs.rmSync(folder, { recursive: true, force: true });
-  watchdog.dismiss();
-});
-
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: server.url('postgres') });
-  client.on('error', () => {});
-  await client.connect();
-  return client;
-}
-
-const engineOf = async () => new Engine({ connect } as TestDatabase, await connect());
+const { engine: engineOf, killedWithin } = killableServer('adopt');
 
 /** Notes of before: half of them wait at a gate once they are adopted, the others ask for a review. */
 async function makeOldNotes(engine: Engine, count: number): Promise<void> {
@@ -49,38 +13,10 @@ async function makeOldNotes(engine: Engine, count: number): Promise<void> {
     alter table public.note add column status text;
     create function public.code_of(n public.note) returns smallint language sql as $$
       select case n.status when 'pending' then 200 when 'enriched' then 300 end $$;
-    insert into public.note (status) select case n % 2 when 0 then 'pending' else 'enriched' end from generate_series(1, ${count}) n;
-    create function public.wait_here() returns trigger language plpgsql as $$
-    begin
-      perform pg_advisory_xact_lock_shared(7);
-      return null;
-    end $$`);
+    insert into public.note (status) select case n % 2 when 0 then 'pending' else 'enriched' end from generate_series(1, ${count}) n`);
 }
 
 const adopt = `select * from millrace.adopt('notes', 'status', 'public.code_of', p_dry_run => false, p_portion => 10)`;
-
-/** Kills Postgres while this statement writes the given table, and starts it again; resolves to a new session. */
-async function killedWithin(engine: Engine, table: string, statement: string): Promise<Engine> {
-  await engine.sql.query(
-    `create trigger wait_here after insert on ${table} for each statement execute function public.wait_here()`,
-  );
-  const holder = await connect();
-  await holder.query('select pg_advisory_lock(7)');
-  const caught = begin(engine.sql.query(statement)).then(
-    () => 'done',
-    () => 'lost',
-  );
-  await until(async () => {
-    const { rows } = await holder.query(`select from pg_locks where locktype = 'advisory' and not granted`);
-    return rows.length > 0;
-  });
-  await server.kill9();
-  expect(await caught).toBe('lost');
-  await server.start();
-  const fresh = await engineOf();
-  await fresh.sql.query(`drop trigger wait_here on ${table}`);
-  return fresh;
-}
 
 test('an adoption whose server is killed in a portion goes on, and each row is adopted once', async () => {
   let engine = await engineOf();

@@ -322,6 +322,51 @@ describe('a bad pattern is refused with the field, what was found and the remedy
       /backPressure\.stage names b, which does not come after a/,
     ],
     [
+      'a list of back-pressure with an earlier stage',
+      {
+        b: plain,
+        a: { ...plain, needs: ['b'], limits: { backPressure: [{ stage: 'b', backlog: 1 }] } },
+        c: { ...plain, needs: ['a'] },
+      },
+      /backPressure\.0\.stage names b, which does not come after a/,
+    ],
+    [
+      'back-pressure by one stage twice',
+      {
+        a: {
+          ...plain,
+          limits: {
+            backPressure: [
+              { stage: 'b', backlog: 1 },
+              { stage: 'book.b', backlog: 2 },
+            ],
+          },
+        },
+        b: { ...plain, needs: ['a'] },
+      },
+      /backPressure\.1\.stage names book\.b twice: leave the one with the larger backlog out/,
+    ],
+    [
+      'a list of back-pressure without a backlog',
+      { a: { ...plain, limits: { backPressure: [{ stage: 'b' }] } }, b: { ...plain, needs: ['a'] } },
+      /stages\.a\.limits\.backPressure\.0\.backlog: .*found: nothing/,
+    ],
+    [
+      'back-pressure by a backlog of 0',
+      { a: { ...plain, limits: { backPressure: { stage: 'b', backlog: 0 } } }, b: { ...plain, needs: ['a'] } },
+      /stages\.a\.limits\.backPressure\.backlog: .*found: 0/,
+    ],
+    [
+      'a gate with places in flight',
+      { a: { kind: 'gate', limits: { maxInFlight: 3 } } },
+      /stages\.a\.limits has the unknown option maxInFlight: 3/,
+    ],
+    [
+      'a gate with a function',
+      { a: { kind: 'gate', function: 'book-a' } },
+      /stages\.a has the unknown option function: "book-a"; a stage of kind gate takes kind, needs, .*limits/,
+    ],
+    [
       'a schema that is none',
       { a: { ...manual, decision: { schema: 'yes' } } },
       /decision\.schema: must be a zod schema or a JSON schema \(found: "yes"\)/,

@@ -1,4 +1,4 @@
-// Random chains that show their runs in one status column, for property tests: conditions, failure policies, layers, manual
+// Random chains that show their runs in one status column, for property tests: conditions, failure policies, layers, gates, manual
 // stages with steps and answers, stages that rows bring along, that people begin or that end runs.
 import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
@@ -6,7 +6,7 @@ import type { Graph } from './random-graphs.ts';
 import { oldValues } from './random-history.ts';
 
 interface Draft {
-  kind: 'function' | 'external' | 'manual';
+  kind: 'function' | 'external' | 'manual' | 'gate';
   when: number;
   beginning: Row;
   ends: Row[] | undefined;
@@ -23,7 +23,7 @@ export interface Chain {
 }
 
 const draft = fc.record<Draft>({
-  kind: fc.constantFrom('function', 'function', 'external', 'manual'),
+  kind: fc.constantFrom('function', 'function', 'external', 'manual', 'gate'),
   when: fc.nat(6),
   beginning: fc.oneof(
     { weight: 5, arbitrary: fc.constant({}) },
@@ -55,6 +55,7 @@ function shows(base: number, { kind, backoff, alike, ownFailure }: Draft): Row {
       failed,
     };
   }
+  if (kind === 'gate') return { queued: base, completed: base + 2, failed };
   const values = alike ? { queued: base, started: base } : { queued: base, started: base + 1 };
   return { ...values, completed: base + 2, ...(backoff ? { backoff: base + 3 } : {}), failed };
 }
@@ -68,16 +69,22 @@ function stage(made: Draft, draft: number, before: number | undefined): StageDef
   const when = made.when === 0 && !beginning.on_demand ? { when: '$.entity.label == "yes"' } : {};
   const external = { completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 } };
   const worked = { max_workers: 50, retry: made.retry };
+  const own = {
+    function: worked,
+    external: worked,
+    manual: { decision: { deadline_seconds: 100 } },
+    gate: made.backoff ? { limits: { rate: { count: 1, per_seconds: 10 } } } : {},
+  };
   return {
     name: `f${draft}`,
     kind: made.kind,
     needs,
-    on_failure: made.onFailure,
-    ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : worked),
+    ...(made.kind === 'gate' ? {} : { on_failure: made.onFailure }),
+    ...own[made.kind],
     ...(made.kind === 'external' ? external : {}),
     ...when,
     ...beginning,
-    ...(made.ends ? { ends: made.ends } : {}),
+    ...(made.ends && made.kind !== 'gate' ? { ends: made.ends } : {}),
     shows: shows(base, made),
   };
 }

@@ -1,5 +1,5 @@
 // Random pipelines for property tests: `flow` over items, with maps over `parts` and child runs of `sub`, each with
-// conditions, thresholds, failure policies, limits, and stages that rows bring along, that people begin or that end runs. In half of them `flow` replaces `old`. fast-check makes them, and makes a failing one smaller.
+// conditions, thresholds, failure policies, limits, gates, and stages that rows bring along, that people begin or that end runs. In half of them `flow` replaces `old`. fast-check makes them, and makes a failing one smaller.
 import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 
@@ -31,6 +31,9 @@ const limits = fc.option(
     { rate: { count: 2, per_seconds: 10 } },
     { concurrency: { column: 'label', part: 'value', limit: 1 } },
     { priority: true },
+    { shared: ['all'] },
+    { shared: ['all'], max_in_flight: 2, priority: true },
+    { back_pressure: { backlog: 2 } },
   ),
   { freq: 3, nil: undefined },
 );
@@ -112,7 +115,10 @@ function stage(
   const when = beginning.on_demand ? undefined : condition(made.when, needs);
   const map = earlier.find((other) => other.kind === 'map');
   const after = map && made.threshold ? [{ map: map.name, stage: children.at(-1), ...made.threshold }] : undefined;
-  const worked = !['manual', 'pipeline'].includes(made.kind);
+  const isGate = made.kind === 'gate';
+  const worked = !['manual', 'pipeline', 'gate'].includes(made.kind);
+  const limits =
+    isGate && !['rate', 'back_pressure'].includes(Object.keys(made.limits ?? {})[0] ?? '') ? undefined : made.limits;
   return JSON.parse(
     JSON.stringify({
       name: `${prefix}${place}`,
@@ -121,16 +127,18 @@ function stage(
       ...made.settings,
       // Who waits for a person or a child run has no tries of its own.
       ...(worked ? {} : { retry: undefined }),
+      ...(isGate ? { on_failure: undefined } : {}),
       ...(when ? { when, otherwise: made.otherwise } : {}),
       after,
       ...beginning,
-      ends: made.ends,
+      ends: isGate ? undefined : made.ends,
       ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : {}),
       ...(made.kind === 'pipeline' ? { child: { pipeline: prefix === 'p' ? 'leaf' : 'sub' } } : {}),
       ...(made.kind === 'map'
         ? { child: { pipeline: 'parts', insert: 'public.insert_parts' }, fan_in: fanInRule(made.fanIn) }
         : {}),
-      ...(worked ? { max_workers: 50, limits: made.limits } : {}),
+      ...(worked ? { max_workers: 50 } : {}),
+      ...(worked || isGate ? { limits } : {}),
     }),
   );
 }
@@ -141,19 +149,33 @@ const fanInRule = (fanIn: Draft['fanIn']): Row | undefined =>
 function stages(prefix: string, drafts: Draft[], children: string[] = []): StageDefinition[] {
   const made: StageDefinition[] = [];
   for (const [place, one] of drafts.entries()) made.push(stage(prefix, place, one, made, children));
-  return made;
+  return made.map((one) => heldBack(one, made));
+}
+
+/** A stage that is held back, by the last of those that come after it; where none does, by nothing. */
+function heldBack({ limits, ...one }: StageDefinition, all: StageDefinition[]): StageDefinition {
+  if (!limits) return one;
+  const { back_pressure: pressure } = limits as { back_pressure?: Row };
+  if (!pressure) return { ...one, limits };
+  const later = new Set([one.name]);
+  for (const { name, needs = [] } of all) if (needs.some((need) => later.has(need))) later.add(name);
+  const last = [...later].at(-1);
+  return last === one.name ? one : { ...one, limits: { back_pressure: { ...pressure, stage: last } } };
 }
 
 /** Graphs of two to eight stages, over child pipelines of one to three. */
 export const graphs: fc.Arbitrary<Graph> = fc
   .record({
     projection: fc.constantFrom('columns' as const, 'columns' as const, 'none' as const),
-    flow: fc.array(draft(['function', 'function', 'external', 'manual', 'map', 'map', 'pipeline']), {
+    flow: fc.array(draft(['function', 'function', 'external', 'manual', 'gate', 'map', 'map', 'pipeline']), {
       minLength: 2,
       maxLength: 8,
     }),
-    parts: fc.array(draft(['function', 'function', 'external', 'manual', 'pipeline']), { minLength: 1, maxLength: 3 }),
-    sub: fc.array(draft(['function', 'external', 'manual']), { minLength: 1, maxLength: 2 }),
+    parts: fc.array(draft(['function', 'function', 'external', 'manual', 'gate', 'pipeline']), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    sub: fc.array(draft(['function', 'external', 'manual', 'gate']), { minLength: 1, maxLength: 2 }),
     old: fc.option(fc.array(draft(['function', 'external', 'manual', 'pipeline']), { minLength: 1, maxLength: 2 }), {
       freq: 2,
       nil: [],
@@ -191,6 +213,9 @@ export async function defineGraph(engine: Engine, graph: Graph): Promise<void> {
   );
   await engine.sql.query(`truncate ${own.map(({ name }) => name).join(', ')} restart identity; ${tables}`);
   const { projection } = graph;
+  await engine.sql.query(`select millrace.define_limit('all', $1)`, [
+    JSON.stringify({ max_in_flight: 3, rate: { count: 4, per_seconds: 10 }, spending: { usd: 100, per_seconds: 60 } }),
+  ]);
   const leaf = [{ name: 'l0', max_workers: 50 }];
   await engine.pipeline(leaf, { table: 'public.parts', projection }, 'leaf');
   await engine.pipeline(graph.parts, { table: 'public.parts', projection }, 'parts');

@@ -20,9 +20,9 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
-  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.shared_limit_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all

@@ -9,19 +9,19 @@
 -- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
 
 -- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
--- named it.
+-- named anything that it used. Where one named tokens and no price, it costs no dollars.
 create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select nullif(case p_kind when 'usd' then t.cost_usd
-        else t.input_tokens + t.output_tokens end, 0)
+    select case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end
       / nullif(t.completed + t.failed + t.retried, 0)
     from millrace.totals t
     join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
-    where s.id = p_stage_id);
+    where s.id = p_stage_id
+      and t.cost_usd + t.input_tokens + t.output_tokens > 0);
 end
 $$;
 
@@ -105,7 +105,8 @@ begin
     v_average := millrace.average_use(p_stage.id, v_kind);
     v_room := least(v_room, case
       when v_left <= 0 then 0
-      when v_average is not null then least(floor(v_left / v_average + 1e-9), v_room)
+      when v_average = 0 then v_room
+      when v_average > 0 then least(floor(v_left / v_average + 1e-9), v_room)
       when v_busy then 0
       else 1
     end);
@@ -131,7 +132,7 @@ begin
     v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
       - (millrace.spent_under(p_limit, v_kind)).spent;
     if v_left <= 0
-      or v_left / millrace.average_use(p_stage_id, v_kind) + 1e-9 < 1 then
+      or v_left + 1e-9 < millrace.average_use(p_stage_id, v_kind) then
       return true;
     end if;
   end loop;

@@ -94,6 +94,8 @@ begin
   if v_limiter.stage_id is null then
     return '{}';
   end if;
+  -- A definition may have changed the limits until now.
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
   if cardinality(v_items) = 0 then
     return '{}';
@@ -104,7 +106,7 @@ end
 $$;
 
 -- Makes the caller the only one who passes a gate until it commits; null where somebody else does,
--- or takes what the same later stage holds back.
+-- or takes what the same later stage holds back, or what the gate shares a limit with.
 create or replace function millrace.enter_gate(p_stage_id int) returns millrace.limiters
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -112,7 +114,11 @@ as $$
 declare
   v_limiter millrace.limiters := millrace.pass_limiter(p_stage_id, false);
 begin
-  if v_limiter.stage_id is not null and not millrace.pass_back_pressure(p_stage_id) then
+  if v_limiter.stage_id is null then
+    return null;
+  elsif not millrace.pass_back_pressure(p_stage_id)
+    or ((select s.limits ? 'shared' from millrace.stages s where s.id = p_stage_id)
+      and not millrace.pass_shared(p_stage_id, false)) then
     return null;
   end if;
   return v_limiter;

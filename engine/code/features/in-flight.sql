@@ -31,8 +31,9 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages
--- that can go on and have no live worker, and returns them. The stage's lock makes the look at the
+-- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages,
+-- and of those that share a limit with them and are short, that can go on and have no live worker,
+-- and returns them. The stage's lock makes the look at the
 -- queue safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have
 -- found the stage full, the stage is woken in any case. Nobody waits while holding this lock.
 create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
@@ -41,8 +42,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := array(
-    select distinct f.stage_id
+    select f.stage_id
     from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    union
+    select o.stage_id
+    from millrace.in_flight f
+    join millrace.limited_stages m on m.stage_id = f.stage_id
+    join millrace.limited_stages o on o.limit_id = m.limit_id and o.short_at is not null
     where f.attempt_id = any (p_attempt_ids)
     order by 1);
   v_wakes int[] := '{}';

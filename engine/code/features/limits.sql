@@ -75,14 +75,14 @@ $$;
 
 -- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
 -- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
--- is_short: it might take more, but for its shared limits.
+-- short_of: the shared limit but for which it might take more.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
   out wait_ms int,
-  out is_short boolean)
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -118,9 +118,9 @@ begin
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
-    is_short := v_shared.room < room;
     room := v_shared.room;
     wait_ms := v_shared.wait_ms;
+    short_of := v_shared.short_of;
   end if;
 end
 $$;
@@ -233,17 +233,19 @@ begin
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
-  perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids))
-  where p_stage.limits ? 'shared';
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0),
+    v_room.room, v_room.short_of);
 end
 $$;
 
--- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+-- A claim writes how far it has looked at its stage's limits, and what it took of token buckets.
+-- p_room and p_short_of are what room_at() has told it, for the limits that the stage shares.
 create or replace function millrace.save_limiter(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
-  p_taken int)
+  p_taken int,
+  p_room int default null,
+  p_short_of int default null)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -262,6 +264,7 @@ begin
   where g.stage_id = p_stage.id;
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, p_taken);
+    perform millrace.note_share(p_stage.id, p_room, p_short_of, p_taken);
   end if;
 end
 $$;

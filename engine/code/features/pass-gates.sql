@@ -3,9 +3,10 @@
 -- Set by set, the gate whose next attempt is the oldest first, until their limits let nothing more
 -- through or a second is over. What somebody holds is passed over, and comes by in the next sweep.
 
--- Passes the next of a gate behind a place in its queue, as far as its limits allow. last_id is
--- where it has come to; null where nothing more can be passed now.
-create or replace function millrace.pass_set(
+-- Passes the next of a gate behind a place in its queue, as far as its limits allow. What they
+-- allow is counted once for several sets. last_id is where it has come to; null where nothing more
+-- can be passed now.
+create or replace function millrace.pass_next(
   p_stage_id int, p_after_at timestamptz, p_after_id bigint,
   out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
 )
@@ -13,15 +14,14 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_many constant int := 500;
+  c_many constant int := 2000;
+  c_set constant int := 500;
   v_now timestamptz := millrace.now();
   v_stage millrace.stages;
   v_limiter millrace.limiters;
   v_room int := c_many;
   v_page record;
-  v_free bigint[];
-  v_items millrace.work[];
-  v_done record;
+  v_set record;
 begin
   passed := 0;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
@@ -49,16 +49,35 @@ begin
   end if;
   last_at := v_page.last_at;
   last_id := v_page.ids[cardinality(v_page.ids)];
-  v_free := millrace.lock_attempts(v_page.ids);
-  v_items := millrace.queued_at_gate(p_stage_id, array(
-    select a.run_id from millrace.attempts a where a.id = any (v_free)));
-  if cardinality(v_items) > 0 then
-    v_done := millrace.pass(v_stage, v_items, true);
-    passed := v_done.passed;
-    ready := v_done.ready;
-  end if;
+  for v_from in 1 .. cardinality(v_page.ids) by c_set loop
+    v_set := millrace.pass_set(v_stage, v_page.ids[v_from:v_from + c_set - 1]);
+    passed := passed + v_set.passed;
+    ready := coalesce(ready, array[]::int[]) || v_set.ready;
+  end loop;
   if v_stage.limits is not null then
     perform millrace.save_limiter(v_stage, v_limiter, passed);
+  end if;
+end
+$$;
+
+-- Passes those of a set that nobody holds and that are queued at a gate still.
+create or replace function millrace.pass_set(
+  p_stage millrace.stages, p_attempt_ids bigint[], out passed int, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_free bigint[] := millrace.lock_attempts(p_attempt_ids);
+  v_items millrace.work[] := millrace.queued_at_gate(p_stage.id, array(
+    select a.run_id from millrace.attempts a where a.id = any (v_free)));
+  v_done record;
+begin
+  passed := 0;
+  if cardinality(v_items) > 0 then
+    v_done := millrace.pass(p_stage, v_items, true);
+    passed := v_done.passed;
+    ready := v_done.ready;
   end if;
 end
 $$;
@@ -117,7 +136,7 @@ begin
     v_place := millrace.next_gate(v_gates, v_at, v_ids);
     exit when v_place is null;
     begin
-      v_set := millrace.pass_set(v_gates[v_place], v_at[v_place], v_ids[v_place]);
+      v_set := millrace.pass_next(v_gates[v_place], v_at[v_place], v_ids[v_place]);
       v_passed := v_passed + v_set.passed;
       v_ready := v_ready || v_set.ready;
       v_at[v_place] := coalesce(v_set.last_at, 'infinity');

@@ -151,12 +151,13 @@ end
 $$;
 
 -- Says how many of p_wanted attempts all shared limits of a stage let it take now, as room_at()
--- does of its own.
+-- does of its own, and which of them allows the least.
 create or replace function millrace.shared_room(
   p_stage millrace.stages,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -173,6 +174,9 @@ begin
     order by l.id
   loop
     v_one := millrace.room_under(v_limit, p_stage, room);
+    if v_one.room < room then
+      short_of := v_limit.id;
+    end if;
     room := v_one.room;
     wait_ms := v_one.wait_ms;
     exit when room <= 0;
@@ -187,12 +191,14 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_taken <> 0 then
-    update millrace.shared_limits l
-    set tokens = millrace.bucket_of(l) - p_taken,
-      refilled_at = greatest(millrace.now(), l.refused_until)
-    from millrace.limited_stages m
-    where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate';
-  end if;
+  update millrace.shared_limits l
+  set tokens = millrace.bucket_of(l) - p_taken,
+    refilled_at = greatest(millrace.now(), l.refused_until)
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and l.id = m.limit_id
+    and l.limits ? 'rate'
+    -- A clock that was set back must not keep the bucket from filling.
+    and (p_taken <> 0 or l.refilled_at > greatest(millrace.now(), l.refused_until));
 end
 $$;

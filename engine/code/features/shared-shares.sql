@@ -45,13 +45,14 @@ as $$
   end
 $$;
 
--- A claim notes whether its shared limits gave its stage less than it would have taken (it took all
+-- A claim notes whether a shared limit gave its stage less than it would have taken (it took all
 -- that there was room for, or there was none and something is queued), and that it took something
--- while another was short. Only claims of this stage write these rows, and they go one at a time.
+-- while another was short. p_short_of is the one that allowed the least: under the others nobody
+-- has to leave it anything. Only claims of this stage write these rows, and they go one at a time.
 create or replace function millrace.note_share(
   p_stage_id int,
   p_room int,
-  p_is_short boolean,
+  p_short_of int,
   p_taken int)
 returns void
 language plpgsql
@@ -59,22 +60,26 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_taken int := coalesce(p_taken, 0);
-  v_is_short boolean := coalesce(p_is_short and v_taken >= p_room and (p_room > 0 or exists (
-    select
-    from millrace.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
+  v_short_of int := case
+    when p_short_of is not null and p_taken >= p_room and (p_room > 0 or exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'))
+      then p_short_of
+  end;
 begin
   update millrace.limited_stages m
-  set short_at = case when v_is_short then v_now end,
-    taken_at = case when v_taken > 0 then v_now else m.taken_at end
+  set short_at = case when m.limit_id = v_short_of then v_now end,
+    taken_at = case when p_taken > 0 then v_now else m.taken_at end
   where m.stage_id = p_stage_id
-    and (m.short_at is not null or v_is_short or v_taken > 0)
+    and (m.short_at is not null or m.limit_id = v_short_of or p_taken > 0)
     and exists (
       select
       from millrace.limited_stages o
       where o.limit_id = m.limit_id
         and o.stage_id <> p_stage_id
-        and (v_is_short or m.short_at is not null or o.short_at > v_now - interval '15 seconds'));
+        and (m.limit_id = v_short_of
+          or m.short_at is not null
+          or o.short_at > v_now - interval '15 seconds'));
 end
 $$;

@@ -17,6 +17,13 @@ const variants = {
   plain: undefined,
   'in flight and rate': { max_in_flight: 10_000, rate: { count: 1_000_000, per_seconds: 1 } },
   'keys by turns': { concurrency: { column: 'label', limit: 1_000 } },
+  'a shared rate': { shared: ['rate'] },
+  'all that is shared': { shared: ['all'] },
+};
+const rate = { count: 1_000_000, per_seconds: 1 };
+const sharedLimits = {
+  rate: { rate, adaptive: true },
+  all: { rate, adaptive: true, max_in_flight: 10_000, spending: { usd: 1_000_000, per_seconds: 2_678_400 } },
 };
 
 interface Queue {
@@ -31,7 +38,9 @@ export async function limitedClaim(database: BenchDatabase, progress: (message: 
   const queues: Queue[] = [];
   const clients: pg.Client[] = [];
   for (const size of sizes) {
-    progress(`intake: queueing ${size.toLocaleString('en-US')} attempts at each of three stages`);
+    progress(
+      `intake: queueing ${size.toLocaleString('en-US')} attempts at each of ${Object.keys(variants).length} stages`,
+    );
     const { urls, superuser } = await database.copy(`limited_${size}`);
     await fillQueues(urls, superuser, size);
     const client = await connectAsService(urls.api);
@@ -65,6 +74,9 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     batch_size: batch,
     limits,
   }));
+  for (const [name, limits] of Object.entries(sharedLimits)) {
+    await owner.query('select millrace.define_limit($1, $2)', [name, JSON.stringify(limits)]);
+  }
   const entity = { table: 'public.bench_limited', key: 'id', projection: 'none' };
   await owner.query('select millrace.define($1)', [JSON.stringify({ pipeline: 'bench_limited', entity, stages })]);
   await owner.end();
@@ -83,6 +95,11 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
      select r.id, s.id, 1, r.created_at, r.created_at, case when s.has_groups then '0key ' || r.entity_id::int % $1 end
      from millrace.runs r join millrace.stages s on s.pipeline_id = r.pipeline_id order by s.id, r.id`,
     [keys],
+  );
+  // A budget asks what an attempt costs on the average.
+  await superuser.query(
+    `insert into millrace.totals (pipeline_id, stage_id, completed, cost_usd)
+     select s.pipeline_id, s.id, 1000, 1 from millrace.stages s`,
   );
   await superuser.query(
     `insert into millrace.concurrency_groups (stage_id, concurrency_group, priority, turn)

@@ -68,6 +68,7 @@ export function checkGraph(pipeline: string, stages: Stages): void {
   for (const [name, stage] of Object.entries(stages)) {
     checkRivals(name, stage, stages);
     checkBackPressure(pipeline, name, stage, stages);
+    checkShared(name, stage);
   }
 }
 
@@ -169,6 +170,13 @@ function checkRivals(name: string, stage: StageDefinition, stages: Stages): void
         `pipeline: let one of them need the other, or give them child pipelines of their own.`,
     );
   }
+}
+
+/** Whether there are such limits is known to the migrations alone. */
+function checkShared(name: string, stage: StageDefinition): void {
+  const shared = ('limits' in stage && stage.limits?.shared) || [];
+  const twice = shared.find((limit, place) => shared.indexOf(limit) < place);
+  if (twice) throw new Error(`stages.${name}.limits.shared names ${twice} twice: name it once.`);
 }
 
 /** A stage held back by one that does not follow it might never be let go. A stage of another pipeline is not known here. */

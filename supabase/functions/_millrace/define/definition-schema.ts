@@ -168,6 +168,8 @@ const backPressure = z.strictObject({
 const backPressures = z
   .union([backPressure, z.array(backPressure).min(1).max(20)])
   .meta(says('an object of stage and backlog, or a list of them'));
+/** The names of limits that `defineSharedLimits` defines; all of them must allow a claim, as the stage's own. */
+const sharedNames = z.array(name).min(1).meta(says('a list of names of shared limits', 'Write ["scrapes"].'));
 const limits = sized(
   z.strictObject({
     maxInFlight: whole(1, 10_000).optional(),
@@ -175,8 +177,7 @@ const limits = sized(
     concurrency: concurrency.meta(says('an object of column, part and limit')).optional(),
     priority: flag.optional(),
     backPressure: backPressures.optional(),
-    /** The names of limits that `defineSharedLimits` defines; all of them must allow a claim, as the stage's own. */
-    shared: z.array(name).min(1).meta(says('a list of names of shared limits', 'Write ["scrapes"].')).optional(),
+    shared: sharedNames.optional(),
   }),
   1,
   6,
@@ -188,11 +189,13 @@ const gateLimits = sized(
   z.strictObject({
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
     backPressure: backPressures.optional(),
+    /** Of these only the rates are for it. */
+    shared: sharedNames.optional(),
   }),
   1,
-  2,
-  'an object of rate or back_pressure or both',
-  'Set rate or back_pressure, or leave limits out: then the gate passes whatever comes.',
+  3,
+  'an object of rate, back_pressure or shared',
+  'Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.',
 );
 
 /** A value of the status column: a text, or a number for a column of codes. */

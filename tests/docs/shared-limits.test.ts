@@ -1,0 +1,88 @@
+import { expect } from 'vitest';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { defineSharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
+import { type Engine, test } from '../support/engine.ts';
+import { type Claimed, completed, failed } from '../support/worker.ts';
+import { changed, messageOf, type OpenPage, testPage } from './page.ts';
+import { claim, finish, start } from './play.ts';
+
+const open = testPage('shared-limits');
+
+async function visit(engine: Engine, page: OpenPage, pipeline: string, count: number): Promise<void> {
+  const rows = await engine.rows(
+    `insert into public.visits (url) select 'https://example.com/' || n from generate_series(1, $1) n returning id`,
+    [count],
+  );
+  for (const { id } of rows) await start(engine, page.exported(pipeline), id);
+}
+const taken = async (engine: Engine, page: OpenPage, pipeline: string, stage: string) =>
+  (await claim(engine, page.exported(pipeline), stage)).items.length;
+
+test('sixty a minute at both pipelines, half as many once the site has asked for patience', async ({ engine }) => {
+  const page = await open(engine);
+  await visit(engine, page, 'visits', 50);
+  await visit(engine, page, 'repeats', 80);
+  const { worker, items } = await claim(engine, page.exported('visits'), 'fetch');
+  expect(items).toHaveLength(50);
+  expect(await taken(engine, page, 'repeats', 'again')).toBe(10);
+  await worker.report(failed(items[0] as Claimed, { code: 'rate_limited', retry_after_ms: 30_000 }));
+  await engine.advance('29 seconds');
+  expect(await taken(engine, page, 'repeats', 'again')).toBe(0);
+  const [account, site] = await page.run(engine, 'select name, today');
+  expect(account).toMatchObject({ name: 'account', learned_share: null });
+  expect(site).toMatchObject({ today: { rate: { count: 30 } }, learned_from: 'visits.fetch: rate_limited' });
+  await engine.advance('1 second');
+  expect(await taken(engine, page, 'repeats', 'again')).toBe(1);
+  await engine.advance('5 minutes');
+  expect(await taken(engine, page, 'repeats', 'again')).toBe(60);
+});
+
+test('five dollars a day, asked for before the work begins', async ({ engine }) => {
+  const page = await open(engine);
+  await visit(engine, page, 'visits', 40);
+  await finish(engine, page.exported('visits'), 'fetch');
+  const judge = await claim(engine, page.exported('visits'), 'judge');
+  expect(judge.items).toHaveLength(1);
+  await judge.worker.report({ ...completed(judge.items[0] as Claimed), usage: { cost_usd: 0.5 } });
+  await engine.sql.query('select millrace.sweep()');
+  const rest = await judge.worker.take(40);
+  expect(rest).toHaveLength(9);
+  await judge.worker.report(...rest.map((item) => ({ ...completed(item), usage: { cost_usd: 0.5 } })));
+  expect(await judge.worker.take(40)).toEqual([]);
+  const [account] = await page.run(engine, 'select name, stages');
+  expect(account).toMatchObject({ name: 'account', in_flight: '0', spent_usd: '5.0', spent_for: ['visits.judge'] });
+  expect(await page.run(engine, 'select what, ok')).toMatchObject([
+    { ok: false, detail: expect.stringContaining('its budget pays for nothing more at visits.judge until 2026-11-03') },
+    { ok: true, detail: 'as declared' },
+  ]);
+});
+
+test('changed by hand, and for a while', async ({ engine }) => {
+  const page = await open(engine);
+  await page.run(engine, 'select millrace.define_limit');
+  await page.run(engine, 'select millrace.drop_limit');
+  await page.run(
+    { rows: (text) => engine.rows(text.replace('now()', 'millrace.now()')) },
+    'select millrace.throttle_limit',
+  );
+  await visit(engine, page, 'visits', 30);
+  expect(await taken(engine, page, 'visits', 'fetch')).toBe(10);
+  await page.run(engine, 'select millrace.unthrottle_limit');
+  await engine.advance('1 minute');
+  expect(await taken(engine, page, 'visits', 'fetch')).toBe(20);
+});
+
+test('what goes wrong is said as the page says it', async ({ engine }) => {
+  const page = await open(engine);
+  const visits = page.exported<PipelineDefinition>('visits');
+  const rate = { count: 0, perSeconds: 60 };
+  page.expectPromised(await messageOf(() => defineSharedLimits({ site: { rate } })));
+  page.expectPromised(
+    await messageOf(() =>
+      engine.rows(`select millrace.define_limit('site', '{"rate": {"count": 0, "per_seconds": 60}}')`),
+    ),
+  );
+  const misspelt = changed(visits, 'fetch', { limits: { shared: ['sight'] } });
+  page.expectPromised(await messageOf(() => engine.define(misspelt)));
+  page.expectPromised(await messageOf(() => engine.rows(`select millrace.drop_limit('site')`)));
+});
