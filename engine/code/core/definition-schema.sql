@@ -277,7 +277,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "completion":{
         "type":"object",
         "properties":{
@@ -295,7 +297,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -321,7 +323,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "agent":{
         "type":"object",
         "properties":{
@@ -335,7 +339,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -361,6 +365,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
        "child":{
         "type":"object",
@@ -413,7 +418,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -469,7 +474,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -498,7 +503,7 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -730,6 +735,12 @@ as $$
    "minProperties":1,
    "maxProperties":5
   },
+  "when_spent":{
+   "type":"string",
+   "enum":["wait","bypass"],
+   "wanted":"wait or bypass",
+   "remedy":"wait works it in the next window, bypass leaves it out and remembers its rows."
+  },
   "shows":{
    "type":"object",
    "properties":{
@@ -743,6 +754,12 @@ as $$
    "additionalProperties":false,
    "wanted":"an object of queued, started and completed"
   },
+  "unchanged":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath",
+   "remedy":"Write for example \"$.needs.fetch.fingerprint\" or \"$.entity.body\"."
+  },
   "on_failure":{
    "type":"string",
    "enum":["fail_run","continue"],
@@ -755,7 +772,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_19":{
+  "ends_21":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",

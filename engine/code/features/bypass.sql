@@ -4,6 +4,9 @@
 -- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
 -- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
 -- is in work when a bypass begins goes on.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
 
 -- Writes why a stage was left out.
 create or replace function millrace.why_bypassed(p_reason text) returns jsonb
@@ -33,13 +36,21 @@ begin
         when 'skip_dependents' then '{"dependents": true}'
         else '{}'::jsonb
       end
-    from millrace.runs r
+    from unnest(p_attempt_ids) i(id)
+    cross join lateral (
+      select o.ctid as place, o.run_id
+      from millrace.attempts o
+      where o.id = i.id and o.state = 'queued'
+      limit 1) q
+    cross join lateral (
+      select o.entity_id, o.version_id
+      from millrace.runs o
+      where o.id = q.run_id
+      limit 1) r
     join millrace.version_stages vs
       on vs.version_id = r.version_id and vs.stage_id = p_stage.id
-    where a.id = any (p_attempt_ids)
-      and a.state = 'queued'
-      and r.id = a.run_id
-    returning a.run_id, r.entity_id
+    where a.ctid = q.place
+    returning q.run_id, r.entity_id
   ), remembered as (
     insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
     select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
