@@ -109,7 +109,7 @@ declare
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, int4)',
       'millrace.refuse_missing_needs(int8[], int4)',
-      'millrace.enqueue_stage(int8[], int4, bool)',
+      'millrace.enqueue_stage(int8[], int4, bool, bool)',
       'millrace.start_sibling_branches(int4, int4, int8[])',
       'millrace.apply_outcomes(millrace.work[], int4)',
       'millrace.late_attempts(millrace.work[])', 'millrace.mark_late(millrace.work[], int8[])',
@@ -220,7 +220,8 @@ declare
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
-      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool)',
+      'public.millrace_decide(int8, jsonb)',
+      'millrace.begin_stage(int4, int8[], bool, bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
@@ -541,7 +542,11 @@ declare
       'millrace.unthrottle_stage(int4)',
       'millrace.throttle(text, text, jsonb, timestamptz, text)',
       'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
-      'millrace.keep_throttles(int4)'
+      'millrace.keep_throttles(int4)', 'millrace.check_unchanged(jsonb, jsonb)',
+      'millrace.save_unchanged(int4, int4, jsonb)', 'millrace.digest_at(jsonb, jsonpath)',
+      'millrace.keep_inputs(millrace.stages, json)', 'millrace.inputs_now(int4, int8[])',
+      'millrace.former_results(int4, int8[])',
+      'millrace.begin_unless_unchanged(int4, int8[], bool)'
     ]::text[]) s
     where to_regprocedure(s) is not null);
   v_relations oid[] := array(
@@ -575,7 +580,8 @@ declare
       'millrace.sum_faults', 'millrace.told_figures', 'millrace.figure_faults',
       'millrace.hour_faults', 'millrace.operations', 'millrace.quotas',
       'millrace.retained_tables', 'millrace.retention', 'millrace.run_slas',
-      'millrace.status_moves', 'millrace.paused', 'millrace.bypass_faults'
+      'millrace.status_moves', 'millrace.paused', 'millrace.bypass_faults',
+      'millrace.unchanged_faults'
     ]::text[]) s
     where to_regclass(s) is not null);
   v_enums oid[] := array(

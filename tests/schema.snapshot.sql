@@ -444,6 +444,7 @@ view millrace.done_attempts
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint
+  column input_hash uuid
   column number smallint
   column output jsonb
   column retry_count smallint
@@ -451,7 +452,7 @@ view millrace.done_attempts
   column stage_id integer
   column started_at timestamp with time zone
   column state millrace.attempt_state
-  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output, input_hash FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -1198,6 +1199,12 @@ table millrace.turns
   constraint turns_kind_known CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text])))
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
+view millrace.unchanged_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a stage that takes its former result uses nothing, and has that result'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a LEFT JOIN millrace.attempts o ON o.id = a.parent_id WHERE a.service = 'unchanged'::text AND (a.state <> 'completed'::millrace.attempt_state OR a.usage IS NOT NULL OR a.input_hash IS NULL OR a.parent_id IS NULL OR o.output IS DISTINCT FROM a.output AND o.id IS NOT NULL);
 table millrace.version_moves
   column at_stage_id integer
   column by text not null
@@ -2306,13 +2313,14 @@ function millrace.batch_of(p_stage millrace.stages, p_token uuid, p_items millra
 function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body b8689d52f1b05243fcf0a39b4461b705
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b441aca72a99ceaaf27213bea138bc0
-function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c93c9b4c48ecac894f802c7da71c10f
+function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bcc3086f1360cf433e2d1d5a1df2d459
 function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1dd99188c8a750f77e6532166a2b6fe8
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d6c755f266ee3e94e9c8a80cac25d034
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false, p_anew boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 98d5473c67a79764c3cdb737db907507
+function millrace.begin_unless_unchanged(p_stage_id integer, p_run_ids bigint[], p_shown boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c6d819cd5b0ac67b08b796bdaa5dcb1c
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
@@ -2327,7 +2335,7 @@ function millrace.books__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
-function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d428d14f6c46a7a28f8f1eed7fb8199
+function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2960789a9fab72c13e5e48cdd9b416
 function millrace.bucket_bounds() returns double precision[] language sql immutable set search_path=pg_catalog, pg_temp body 8880778828afbbf473e086555db6c3c8
 function millrace.bucket_quantile(p_counts bigint[], p_share double precision) returns double precision language plpgsql immutable set search_path=pg_catalog, pg_temp body 3be17dad1fe806a1bb7e1b093cd88dc7
 function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed) returns millrace.built language plpgsql volatile set search_path=pg_catalog, pg_temp body f0be7c1550441f31881b00ec80718e1f
@@ -2335,7 +2343,7 @@ function millrace.bulk_fault(p_bulk millrace.bulks) returns text language plpgsq
 function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body eee406889613be003d0683cbb44f5429
 function millrace.bury_message(p_message millrace.alert_messages, p_status integer, p_error text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 447c877f7573b8abb07a5687ccdc5acb
 function millrace.bypass(p_pipeline text, p_stage text, p_reason text, p_until timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ad660ac8ee9d877934003e916944532
-function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ff93c0af36bf2e033c90374231172d95
+function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 760e9f26866162d8b9624a7e92eebd19
 function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 5ec3a2a0aa87445639b9543f2babd140
 function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body d2a2696c9ae7e6749f48c2f86f20f399
@@ -2355,7 +2363,7 @@ function millrace.check_alerts(p_definition jsonb) returns void language plpgsql
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7bec05a6f84180a735d73c304bf94ef8
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 1916b3462dd0b45bf2de123824d01d6c
-function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 59560db1f505dac418a955e562977ba4
+function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ffa0b902a3571fe19063f836fc100278
 function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 83130e0d275472a4f991037363d14bce
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03513b969bbfe8b442f64515699f9401
 function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 635990666ef4e77fe25215ccc496ab9f
@@ -2375,7 +2383,7 @@ function millrace.check_fan_in(p_stage jsonb) returns void language plpgsql immu
 function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_late integer[] DEFAULT '{}'::integer[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aa5d39add18f6e6f57a294626b31095
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 013c4f826e0e07af7a43dded54bce10c
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 95d250409aa8c544a560bbf8c97fb881
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
@@ -2407,7 +2415,7 @@ function millrace.check_setting() returns trigger language plpgsql volatile secu
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
-function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8cb36464cd8c09296b81b2e7f26dc8
+function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3339953cece079713c017ba8b72aad54
 function millrace.check_status(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b940ae0d0fb5a771e168a6f3cc4fe50a
 function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3d89e2026b8a2cf3f65ec6047ffb2916
 function millrace.check_status_columns(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body aa710c5483d67ff17cf66cc61231e5ee
@@ -2420,6 +2428,7 @@ function millrace.check_take_up(p_stage millrace.stages, p_limit integer) return
 function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body c50ed28c5bf90a38977173e1d28ee195
 function millrace.check_throttle(p_limits jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body ba54e11bb44c7664ee26cfc537c98239
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
+function millrace.check_unchanged(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2b805bfa32e8162a0cbd724605c6e714
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
@@ -2436,7 +2445,7 @@ function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit intege
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
-function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fab1a8a253ce39350640d1ab6cca4c
+function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c9ef9114940a4edfec9052ad833856b8
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
 function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 57f5b6914ce32365294bb4544c2d2e0f
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
@@ -2451,7 +2460,7 @@ function millrace.consume_child_tallies(p_fan_out_id bigint) returns void langua
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
 function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df4d524d22ae684c7022c67ea7accafb
 function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
-function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68187b39583396f8d70e661fda89f8e2
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b704daf14e585a2ea3fd8d9d0833e3c
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
 function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
@@ -2467,12 +2476,13 @@ function millrace.deadline_of(p_stage jsonb) returns interval language sql immut
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 1d62d310cfcbf3929645a1e71249d741
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2ab970c73104c2a969e740af15e7a489
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e513b4a96b906a733ec308ad3107a1a5
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 76da9587f82fc66597a336b71ab46d01
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
 function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body 3c99eaae40136660562de2ad3540e5ad
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
+function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid language plpgsql stable set search_path=pg_catalog, pg_temp body 2740390d805a557f4d3e5fecd4310907
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
 function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 527b71d4b8da345951bf4f166e2a6113
 function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c47c64f079295d7cd20d34821db3794
@@ -2527,7 +2537,7 @@ function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served t
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
 function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body db84c188ef5f783455dfa2ae3b71a4b0
-function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3c01933cbc7dca2018ab56f00dd710ad
+function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e592919fee24736c3472e931eed1c983
 function millrace.enter() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body de8d4259bc02dd41a1e567fe2d01594a
 function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
@@ -2555,7 +2565,7 @@ function millrace.figure_rows(p_pipeline_id integer, p_stage_id integer, p_from 
 function millrace.figure_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 409459c4a52051a9379f6684639fb174
 function millrace.figures(p_pipeline text, p_stage text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone) returns TABLE(completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body af36bc7cf49883e1bbcec096dd7aac7c
 function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 9d6792294071323cbcc0e9d83b93ece4
-function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f530e603c48eab357e642de00667df2
+function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0b088427af7603d1e79411027a21e2
 function millrace.filter_conditions(p_filter jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 366e35dd38d51e8e159df47725a14c22
 function millrace.filter_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e650dc9a67cf94da74a463189c08a73d
 function millrace.filter_source(p_filter jsonb, p_behind text, p_most integer) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 58e2928120fb4df84eb858864784fe0a
@@ -2580,6 +2590,7 @@ function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) return
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f2ebddceb88ee2f73cb29232193fbdb1
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
 function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3fe0a0074860406761593a30672204
+function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
@@ -2590,7 +2601,7 @@ function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
 function millrace.go_on_checking(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c8caf67f57ff76657010ca00d0459c
-function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6ffdce571581ddae0d1476b9f1c733e8
+function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 88aa48b52177e375d939549a5e8e5cae
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
 function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6788d3927b6b3ab92870f8cbc7dba11
@@ -2615,6 +2626,7 @@ function millrace.hurry_one(p_run bigint, p_stage text) returns integer language
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
+function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body bb6f03618a94f4953a62f9888e68463b
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
@@ -2637,6 +2649,7 @@ function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamp with t
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 906261010856a93a9f1848697e9f20ce
 function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
+function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b6a4137d773360c1fddf9c2f0a90ae0
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
 function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
@@ -2808,7 +2821,7 @@ function millrace.prune_table(p_pipeline millrace.pipelines, p_table_name text, 
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
 function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 47997115b4fa5ffc2844760489a1944c
-function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 11a3867727e7907ac6319c22f2a71e76
+function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2156f9c6738bedb51ee3f323446c0a46
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.queue_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body dd4cfe066cb4df99f0a42a961001fd0c
@@ -2852,7 +2865,7 @@ function millrace.resend(p_channel text) returns integer language plpgsql volati
 function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ff936191f4ea9ba163cf3660836839e8
 function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2f7bafc553f7962b2add4c08fe92ac7f
 function millrace.reset_failed_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ce75849d0943bfba1ba26cb4803ea573
-function millrace.reset_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 321db140d77e2e11361430857d006725
+function millrace.reset_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8358a045708b36dddda142adbbf4635
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
 function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f4b4dab0234c9799b54661a56996aea
@@ -2906,8 +2919,9 @@ function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) return
 function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 506f2dc6e3365d9ec77377d65619cb97
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body e81418590cff9686d6b560b3f123be90
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
+function millrace.save_unchanged(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e059a14c1db49ca8ba005a8f44c8f16
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad529a9a2282601074d8a95505357a55
-function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
+function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 050c8df05c244dc67aedeb9225e5f047
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48c98495af465ddb34d1129961bfebd0
 function millrace.save_when_spent(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 2c63e98732f6948d068f41541f3f951d
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
@@ -2962,7 +2976,7 @@ function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_i
 function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ed952169abc3e5ae18049379d4fec87f
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9bf35bed64b68e383ae0a240e1b6d324
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b05ea3c09a617bd1f60d5de4d9e1bf10
-function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 97e62bca04bb64f7f7459e44015c81db
+function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e351485a3d8763f97529fa7a03ddc61
 function millrace.skip_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa13db0e92882ada7ef966e92846c7c1
 function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
 function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595

@@ -2162,13 +2162,15 @@ begin
   kept := cardinality(p_items);
   batch := millrace.batch_of(
     p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
-  if pg_column_size(batch) <= p_bytes then
-    return;
+  if (pg_column_size(batch) <= p_bytes) is not true then
+    v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
+    kept := cardinality(v_built);
+    batch := millrace.batch_of(
+      p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
   end if;
-  v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
-  kept := cardinality(v_built);
-  batch := millrace.batch_of(
-    p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+  if p_stage.has_unchanged then
+    perform millrace.keep_inputs(p_stage, batch);
+  end if;
 end
 $$;
 
@@ -2664,6 +2666,7 @@ begin
       'Create the function in an earlier migration and name it with its schema.');
   end if;
   perform millrace.check_conditions(p_stage, p_definition);
+  perform millrace.check_unchanged(p_stage, p_definition);
   perform millrace.check_on_demand(p_stage, p_definition -> 'stages');
   perform millrace.check_ends(p_stage);
   perform millrace.check_thresholds(p_stage, p_definition -> 'stages');
@@ -3135,6 +3138,8 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.bypass_faults f
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.unchanged_faults f
+  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
@@ -3179,8 +3184,7 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.job_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.stage_faults f
@@ -3189,18 +3193,15 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.limit_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.metadata_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.fan_out_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.sum_faults f
@@ -3214,6 +3215,10 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.bypass_faults f
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.unchanged_faults f
   where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
@@ -3761,7 +3766,7 @@ $$;
 
 -- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
 -- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
--- only what is still started under its token.
+-- only what is still started under its token. A former result that is taken counts as copied.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -3803,6 +3808,11 @@ begin
     array_agg(d.usage) filter (where d.usage is not null)
   into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  if p_items[1].service = 'unchanged' then
+    perform millrace.note_pulses(
+      'copied', array_fill(p_items[1].stage_id, array[coalesce(cardinality(v_changes), 0)]));
+    return v_changes;
+  end if;
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
     cost_usd, input_tokens, output_tokens)
   select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
@@ -4018,6 +4028,7 @@ as $$
         'otherwise', s -> 'otherwise',
         'after', s -> 'after',
         'given', s -> 'given',
+        'unchanged', s -> 'unchanged',
         'on_demand', case when s -> 'on_demand' = 'true' then true end,
         'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
@@ -4143,6 +4154,7 @@ begin
   returning id into v_id;
   perform millrace.save_version_stages(p_pipeline_id, v_id, p_definition -> 'stages');
   perform millrace.save_endings(p_pipeline_id, v_id, p_definition -> 'stages');
+  perform millrace.save_unchanged(p_pipeline_id, v_id, p_definition -> 'stages');
   update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
   return v_id;
 end
@@ -4537,7 +4549,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "completion":{
         "type":"object",
         "properties":{
@@ -4555,7 +4569,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4581,7 +4595,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "agent":{
         "type":"object",
         "properties":{
@@ -4595,7 +4611,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4621,6 +4637,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
        "child":{
         "type":"object",
@@ -4673,7 +4690,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4729,7 +4746,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4758,7 +4775,7 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_19"},
+       "ends":{"$ref":"#/$defs/ends_21"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4990,6 +5007,12 @@ as $$
    "minProperties":1,
    "maxProperties":5
   },
+  "when_spent":{
+   "type":"string",
+   "enum":["wait","bypass"],
+   "wanted":"wait or bypass",
+   "remedy":"wait works it in the next window, bypass leaves it out and remembers its rows."
+  },
   "shows":{
    "type":"object",
    "properties":{
@@ -5003,6 +5026,12 @@ as $$
    "additionalProperties":false,
    "wanted":"an object of queued, started and completed"
   },
+  "unchanged":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath",
+   "remedy":"Write for example \"$.needs.fetch.fingerprint\" or \"$.entity.body\"."
+  },
   "on_failure":{
    "type":"string",
    "enum":["fail_run","continue"],
@@ -5015,7 +5044,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_19":{
+  "ends_21":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
@@ -6507,9 +6536,9 @@ begin
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output)
+      created_at, started_at, finished_at, output, input_hash)
     select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output
+      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
     from millrace.runs r
     cross join lateral (
       select o.id
@@ -6650,9 +6679,10 @@ end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
--- Returns the stages with work.
+-- p_shown: the entities show it as queued already. Returns the stages with work.
 create or replace function millrace.enqueue_stage(
-  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6668,7 +6698,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
+  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name, p_shown);
 end
 $$;
 
@@ -7555,8 +7585,9 @@ end
 $$;
 
 -- Queues a stage for entities that the caller holds: new runs where none is live, else starting
--- over. Dirty are the entities with columns that a new run must clear. p_by_name: somebody named
--- the stage, which overrules what it says of when it begins. Returns the stages with work.
+-- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
+-- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
+-- begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null
@@ -7608,7 +7639,7 @@ begin
   v_new := millrace.skip_given_needs(v_new, p_stage_id);
   if cardinality(v_new) > 0 then
     v_wake := v_wake
-      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name)
+      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name, cardinality(p_dirty_ids) = 0)
       || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then
@@ -12814,9 +12845,11 @@ $$;
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins.
+-- itself says of when it begins. p_shown: the entities show it as queued already. p_anew: it works
+-- even where its input is as before, as one does that somebody named.
 create or replace function millrace.begin_stage(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
+  p_shown boolean default false, p_anew boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -12837,7 +12870,12 @@ begin
   if cardinality(p_run_ids) = 0 then
     return v_wake;
   end if;
-  case (select s.kind from millrace.stages s where s.id = p_stage_id)
+  case (
+      select case when s.has_unchanged and not p_by_name and not p_anew then 'unchanged'
+        else s.kind end
+      from millrace.stages s where s.id = p_stage_id)
+    when 'unchanged' then
+      return v_wake || millrace.begin_unless_unchanged(p_stage_id, p_run_ids, p_shown);
     when 'manual' then
       perform millrace.open_decisions(p_stage_id, p_run_ids);
       return v_wake;
@@ -12845,7 +12883,9 @@ begin
       return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
-      perform millrace.show_queued(p_stage_id, p_run_ids);
+      if not p_shown then
+        perform millrace.show_queued(p_stage_id, p_run_ids);
+      end if;
       return v_wake || p_stage_id;
   end case;
 end
@@ -13788,6 +13828,9 @@ $$;
 -- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
 -- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
 -- is in work when a bypass begins goes on.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
 
 -- Writes why a stage was left out.
 create or replace function millrace.why_bypassed(p_reason text) returns jsonb
@@ -13817,13 +13860,21 @@ begin
         when 'skip_dependents' then '{"dependents": true}'
         else '{}'::jsonb
       end
-    from millrace.runs r
+    from unnest(p_attempt_ids) i(id)
+    cross join lateral (
+      select o.ctid as place, o.run_id
+      from millrace.attempts o
+      where o.id = i.id and o.state = 'queued'
+      limit 1) q
+    cross join lateral (
+      select o.entity_id, o.version_id
+      from millrace.runs o
+      where o.id = q.run_id
+      limit 1) r
     join millrace.version_stages vs
       on vs.version_id = r.version_id and vs.stage_id = p_stage.id
-    where a.id = any (p_attempt_ids)
-      and a.state = 'queued'
-      and r.id = a.run_id
-    returning a.run_id, r.entity_id
+    where a.ctid = q.place
+    returning q.run_id, r.entity_id
   ), remembered as (
     insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
     select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
@@ -18924,9 +18975,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    select g.given
-    from (
-      select unnest(a.places) as place, array(
+    -- Materialized, or a set-returning function beside it would have each row asked about.
+    with answer as materialized (
+      select a.places, array(
         select vs.stage_id
         from millrace.version_stages vs
         where vs.version_id = p_version_id
@@ -18937,7 +18988,10 @@ begin
         select u.asked, array_agg(u.place) as places
         from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
           with ordinality u(asked, place)
-        group by u.asked) a) g
+        group by u.asked) a
+    )
+    select g.given
+    from (select unnest(a.places) as place, a.given from answer a) g
     order by g.place);
 end
 $$;
@@ -19077,28 +19131,32 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_earlier record;
+  v_earlier_id int;
+  v_new bigint[];
   v_open bigint[];
   v_given bigint[];
   v_any boolean := false;
 begin
-  for v_earlier in
-    select vs.stage_id, array_agg(r.id order by r.id) as run_ids
+  -- New runs are all of one version.
+  for v_earlier_id in
+    select vs.stage_id
     from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id
-        and p_stage_id = any (vs.dependents)
-        and not vs.on_demand
-    where r.id = any (p_run_ids)
-      and r.given is not null
-    group by vs.stage_id, vs.position
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_run_ids[1]
+      and p_stage_id = any (vs.dependents)
+      and not vs.on_demand
     order by vs.position
   loop
-    v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
-    v_given := millrace.given_runs(v_earlier.stage_id, v_open);
-    perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
-    perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
+    v_new := coalesce(v_new, array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (p_run_ids) and r.given is not null
+      order by r.id));
+    v_open := millrace.open_runs(v_earlier_id, v_new);
+    v_given := millrace.given_runs(v_earlier_id, v_open);
+    perform millrace.add_skipped(v_earlier_id, v_given, millrace.why_given());
+    v_open := millrace.unmet_runs(v_earlier_id, millrace.without(v_open, v_given));
+    perform millrace.add_skipped(v_earlier_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;
   if v_any then
@@ -22339,6 +22397,10 @@ begin
     perform millrace.forget_given(array[p_run], v_stages);
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
+  if (select s.has_unchanged from millrace.stages s where s.id = v_stage.stage_id) then
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
+      millrace.open_runs(v_stage.stage_id, array[p_run]), p_anew => true);
+  end if;
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
@@ -26976,13 +27038,18 @@ declare
     when p_means = 'start' or p_was is not null then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
+  -- Written is the value itself, but not what may stand beside it.
+  v_shown boolean := p_means = 'start' and (
+    select not p.status ?| array['attempts', 'retry_at', 'error']
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
   v_why text;
   v_hint text;
   v_early record;
 begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
-      case when p_means = 'enter' then p_ids else '{}' end,
+      case when v_shown then '{}' else p_ids end,
       p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id)
         and millrace.names_stage(p_pipeline_id, v_stage_id),
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
@@ -28230,7 +28297,283 @@ begin
 end
 $$;
 
-select pg_temp.put_view('millrace.done_attempts', false, $view$
+-- Unchanged: a stage whose input is as before takes its former result
+--
+-- A definition names what of the row and of its needs' results is the input that counts. A claim
+-- keeps a digest of what its worker is given; so whatever changes between the beginning of a stage
+-- and its claim, a result and the digest beside it belong together. When the stage begins again,
+-- for the same row, and the last result was made of the same input, that result completes the new
+-- attempt there and then: nothing is claimed, nothing is used, and no apply function is called,
+-- since what it wrote at the time stands. Whoever names the stage wants it done again.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
+
+-- Raises MR001 unless what a stage says of its input is a jsonpath over its row and its needs.
+create or replace function millrace.check_unchanged(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_path jsonpath;
+begin
+  if not p_stage ? 'unchanged' then
+    return;
+  end if;
+  begin
+    v_path := (p_stage ->> 'unchanged')::jsonpath;
+  exception when others then
+    perform millrace.refuse_value(p_stage, '{unchanged}', format('a jsonpath (%s)', sqlerrm),
+      'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".');
+  end;
+  -- In the canonical form without its quoted parts a variable is $"".
+  if regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""' then
+    perform millrace.refuse_value(p_stage, '{unchanged}', 'a jsonpath without variables',
+      'Begin each path with $.entity or $.needs.');
+  elsif regexp_replace(v_path::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
+    perform millrace.refuse_value(p_stage, '{unchanged}',
+      'a jsonpath without a name in brackets, where only places of a list are',
+      'Write $.needs.count, or $.needs."count".');
+  elsif not exists (select from millrace.paths_of(v_path)) and v_path::text !~ '^(lax |strict )?\$'
+  then
+    perform millrace.refuse_value(p_stage, '{unchanged}', 'a path into its row or its needs',
+      'What is the same for every row would let each stage work once and never again.');
+  end if;
+  perform millrace.check_condition_names(p_stage, p_definition, '{unchanged}', '{entity,needs}');
+end
+$$;
+
+-- Writes what of its input a stage of a new version looks at. Such a stage is not unconditional: it
+-- may be done as soon as it begins.
+create or replace function millrace.save_unchanged(
+  p_pipeline_id int, p_version_id int, p_stages jsonb
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.version_stages vs
+  set unchanged_path = (s ->> 'unchanged')::jsonpath,
+    unconditional = false
+  from millrace.stages t
+  join jsonb_array_elements(p_stages) s on s ->> 'name' = t.name
+  where vs.version_id = p_version_id
+    and t.id = vs.stage_id
+    and t.pipeline_id = p_pipeline_id
+    and s ? 'unchanged';
+  update millrace.stages t
+  set has_unchanged = true
+  from millrace.version_stages vs
+  where vs.version_id = p_version_id
+    and vs.unchanged_path is not null
+    and t.id = vs.stage_id
+    and not t.has_unchanged;
+end
+$$;
+
+-- Makes the digest of what a path finds in a document; null where that is nothing, or null: of what
+-- is not known nobody can say that it is as before.
+create or replace function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
+begin
+  if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
+    return md5(v_found::text)::uuid;
+  end if;
+  return null;
+end
+$$;
+
+-- A claim keeps the digest of the input that its worker is given.
+create or replace function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set input_hash = millrace.digest_at(jsonb_build_object(
+    'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
+  from json_array_elements(p_batch) b(item)
+  cross join lateral (
+    select o.ctid as place
+    from millrace.attempts o
+    where o.id = (b.item ->> 'attempt')::bigint
+      and o.state = 'started'
+    limit 1) i
+  cross join lateral (
+    select o.version_id
+    from millrace.runs o
+    where o.id = (b.item ->> 'run')::bigint
+    limit 1) r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+  where a.ctid = i.place;
+end
+$$;
+
+-- Makes the digests of the input that a stage has now in these runs. No document is built of a row
+-- that is larger than a worker takes: its stage works, and its claim refuses the row.
+create or replace function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, hash uuid)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_asked record;
+  v_rows json[];
+begin
+  select array_agg(r.id order by r.id) as runs,
+    array_agg(r.entity_id order by r.id) as entity_ids,
+    min(r.pipeline_id) as pipeline_id,
+    bool_or(vs.unchanged_path::text !~ '^(lax |strict )?\$\."needs"\."'
+      or vs.unchanged_path::text ~ '"entity"') as reads_rows
+  into v_asked
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+    and vs.stage_id = p_stage_id
+    and vs.unchanged_path is not null
+  where r.id = any (p_run_ids);
+  if v_asked.runs is null then
+    return;
+  end if;
+  v_rows := case
+    when v_asked.reads_rows then millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
+  end;
+  return query
+    select u.id, millrace.digest_at(jsonb_build_object(
+      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
+    from unnest(v_asked.runs, v_rows) u(id, entity)
+    cross join lateral (
+      select o.version_id
+      from millrace.runs o
+      where o.id = u.id
+      limit 1) r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select jsonb_object_agg(
+        (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
+      from unnest(vs.needs) i(stage_id)
+      cross join lateral (
+        select o.stage_id, o.output
+        from millrace.done_attempts o
+        where o.run_id = u.id
+          and o.stage_id = i.stage_id
+        limit 1) d) n
+    where u.entity is not null;
+end
+$$;
+
+-- Finds the former results that a stage may take in these runs: the last one that its row has, in
+-- this run or one of the hundred before it, where that was made of the input of now.
+create or replace function millrace.former_results(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, former_id bigint, hash uuid)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select i.run_id, f.id, i.hash
+    from millrace.inputs_now(p_stage_id, p_run_ids) i
+    cross join lateral (
+      select o.entity_id, o.pipeline_id
+      from millrace.runs o
+      where o.id = i.run_id
+      limit 1) r
+    cross join lateral (
+      select a.id, a.input_hash
+      from (
+        select o.entity_id, o.id
+        from millrace.runs o
+        where o.entity_id = any (array[r.entity_id])
+          and o.pipeline_id = r.pipeline_id
+        order by o.entity_id desc, o.id desc
+        limit 100) o
+      cross join lateral (
+        select w.id, w.input_hash
+        from millrace.attempts w
+        where w.run_id = o.id
+          and w.stage_id = p_stage_id
+          and w.state = 'completed'
+        order by w.number desc
+        limit 1) a
+      order by o.entity_id desc, o.id desc
+      limit 1) f
+    where f.input_hash = i.hash
+    order by i.run_id;
+end
+$$;
+
+-- Queues a stage in these runs, and completes it at once in those where its input is as before,
+-- with its former result. p_shown: the entities show it as queued already. Returns the stages that
+-- got work.
+create or replace function millrace.begin_unless_unchanged(
+  p_stage_id int, p_run_ids bigint[], p_shown boolean
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_formers record;
+  v_taken record;
+  v_items millrace.work[];
+  v_wake int[] := '{}';
+begin
+  select coalesce(array_agg(f.run_id), '{}') as run_ids, array_agg(f.former_id) as ids,
+    array_agg(f.hash) as hashes
+  into v_formers
+  from millrace.former_results(p_stage_id, p_run_ids) f;
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  if not p_shown then
+    perform millrace.show_queued(p_stage_id, p_run_ids);
+  end if;
+  if cardinality(v_formers.run_ids) < cardinality(p_run_ids) then
+    v_wake := array[p_stage_id];
+  end if;
+  -- A user's trigger on what was shown may have ended one of them there and then.
+  with taken as (
+    update millrace.attempts a
+    set input_hash = f.hash, parent_id = f.former_id
+    from unnest(v_formers.run_ids, v_formers.ids, v_formers.hashes) f(run_id, former_id, hash)
+    cross join lateral (
+      select o.ctid as place
+      from millrace.attempts o
+      where o.run_id = f.run_id
+        and o.stage_id = p_stage_id
+        and o.state = 'queued'
+      limit 1) q
+    where a.ctid = q.place
+    returning a.id, a.run_id, f.former_id
+  )
+  select array_agg(jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', 1, 'attempt_id', t.id, 'outcome', 'completed', 'service', 'unchanged',
+      'run_id', t.run_id, 'stage_id', p_stage_id, 'was', 'queued',
+      'entity_id', (select r.entity_id from millrace.runs r where r.id = t.run_id)))
+      order by t.id) as items,
+    array_agg((select o.output from millrace.attempts o where o.id = t.former_id)
+      order by t.id) as outputs
+  into v_taken
+  from taken t;
+  if v_taken.items is null then
+    return v_wake;
+  end if;
+  v_items := v_taken.items;
+  for v_i in 1 .. cardinality(v_items) loop
+    v_items[v_i].result := v_taken.outputs[v_i];
+  end loop;
+  return v_wake || millrace.complete_or_end(p_stage_id, v_items);
+end
+$$;
+
+select pg_temp.put_view('millrace.done_attempts', true, $view$
 -- What "done" means
 --
 -- A stage of a run is done when it was completed or skipped, and nobody has started it over since.
@@ -28238,7 +28581,7 @@ select pg_temp.put_view('millrace.done_attempts', false, $view$
 
 create or replace view millrace.done_attempts as
 select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
-  a.finished_at, a.error, a.output
+  a.finished_at, a.error, a.output, a.input_hash
 from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded
@@ -29273,6 +29616,22 @@ where a.state = 'skipped'
       and b.entity_id = r.entity_id)
 $view$);
 
+select pg_temp.put_view('millrace.unchanged_faults', true, $view$
+-- Finds results that were taken over though they cannot have been: of another input, with something
+-- used, or not what the former attempt has.
+create or replace view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
+select 'a stage that takes its former result uses nothing, and has that result', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+left join millrace.attempts o on o.id = a.parent_id
+where a.service = 'unchanged'
+  and (a.state <> 'completed'
+    or a.usage is not null
+    or a.input_hash is null
+    or a.parent_id is null
+    or o.output is distinct from a.output and o.id is not null)
+$view$);
+
 create or replace trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
@@ -29890,6 +30249,9 @@ comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
 comment on function millrace.unthrottle(text, text) is
   'Takes the throttle of a stage away; the limits of its definition hold again.';
 
+comment on view millrace.unchanged_faults is
+  'Results that were taken over though they cannot have been, for check_invariants().';
+
 -- Drops what attach() of the level before has written, but for the functions of triggers, and has
 -- attach() of this level write it.
 do $attach$
@@ -30013,7 +30375,7 @@ begin
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, int4)',
       'millrace.refuse_missing_needs(int8[], int4)',
-      'millrace.enqueue_stage(int8[], int4, bool)',
+      'millrace.enqueue_stage(int8[], int4, bool, bool)',
       'millrace.start_sibling_branches(int4, int4, int8[])',
       'millrace.apply_outcomes(millrace.work[], int4)',
       'millrace.late_attempts(millrace.work[])', 'millrace.mark_late(millrace.work[], int8[])',
@@ -30124,7 +30486,8 @@ begin
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
-      'public.millrace_decide(int8, jsonb)', 'millrace.begin_stage(int4, int8[], bool)',
+      'public.millrace_decide(int8, jsonb)',
+      'millrace.begin_stage(int4, int8[], bool, bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
@@ -30445,7 +30808,11 @@ begin
       'millrace.unthrottle_stage(int4)',
       'millrace.throttle(text, text, jsonb, timestamptz, text)',
       'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
-      'millrace.keep_throttles(int4)'
+      'millrace.keep_throttles(int4)', 'millrace.check_unchanged(jsonb, jsonb)',
+      'millrace.save_unchanged(int4, int4, jsonb)', 'millrace.digest_at(jsonb, jsonpath)',
+      'millrace.keep_inputs(millrace.stages, json)', 'millrace.inputs_now(int4, int8[])',
+      'millrace.former_results(int4, int8[])',
+      'millrace.begin_unless_unchanged(int4, int8[], bool)'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop
