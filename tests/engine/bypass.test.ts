@@ -367,7 +367,9 @@ test('without a projection it waits for the claim itself', async ({ engine }) =>
   expect(await engine.attempts(id)).toEqual(['one 1 completed']);
 });
 
-test('a session that dies in a portion leaves nothing half-done, and the next sweep does it all', async ({ engine }) => {
+test('a session that dies in a portion leaves nothing half-done, and the next sweep does it all', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['one', 'two']));
   const ids = await engine.queued('one', 3);
   const dying = await openTransaction(engine);
