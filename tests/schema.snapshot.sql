@@ -2314,7 +2314,7 @@ function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns 
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b441aca72a99ceaaf27213bea138bc0
 function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bcc3086f1360cf433e2d1d5a1df2d459
-function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1dd99188c8a750f77e6532166a2b6fe8
+function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 30d964dc552e4b0effa09c7283208ecb
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d9e92bf61f0b1f93930c042d61c8814f
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
@@ -2343,6 +2343,7 @@ function millrace.bulk_fault(p_bulk millrace.bulks) returns text language plpgsq
 function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body eee406889613be003d0683cbb44f5429
 function millrace.bury_message(p_message millrace.alert_messages, p_status integer, p_error text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 447c877f7573b8abb07a5687ccdc5acb
 function millrace.bypass(p_pipeline text, p_stage text, p_reason text, p_until timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ad660ac8ee9d877934003e916944532
+function millrace.bypass_due(p_stage_id integer, OUT begins boolean, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ca0f6b3c1b523f791a096a8b761c507b
 function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 760e9f26866162d8b9624a7e92eebd19
 function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 5ec3a2a0aa87445639b9543f2babd140
 function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
@@ -2704,6 +2705,7 @@ function millrace.live_counts() returns TABLE(stage_id integer, ready bigint, in
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
+function millrace.lock_before_stages(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b878131c7cea148e38c447d0c94c65c
 function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a0143bbd27a7a0c345ed123f2b7ea15
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e0016e3ad777768b9a57d1c61b723a59
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
@@ -2938,7 +2940,7 @@ function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void la
 function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32d56f6fb30fc2156191cdeec21ee047
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
-function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 391cbe55065fe779384eed3ddbbbb36b
+function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c61db3984e9110c384f42c39a68d23d
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e

@@ -13973,6 +13973,18 @@ begin
 end
 $$;
 
+-- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
+-- writes stages; whoever writes a stage and then rows must take the two in the same order.
+create or replace function millrace.lock_before_stages(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('lock table %s in row exclusive mode', (
+    select p.entity_table from millrace.pipelines p where p.id = p_pipeline_id));
+end
+$$;
+
 -- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
 create or replace function millrace.save_bypass(
   p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
@@ -14017,6 +14029,7 @@ begin
     raise exception 'reason is missing, but a bypass has one'
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
   return millrace.bypass_queued(
     millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
 end
@@ -14101,6 +14114,30 @@ begin
 end
 $$;
 
+-- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
+create or replace function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_bypass millrace.bypasses;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = p_stage_id;
+  begins := v_bypass.stage_id is null;
+  if begins then
+    if millrace.is_spent_out(v_stage) then
+      why := 'its budget is spent';
+    end if;
+  elsif v_bypass.until <= millrace.now() then
+    why := 'its time was over';
+  elsif v_bypass.spent and not millrace.is_spent_out(v_stage) then
+    why := 'its budget pays for it again';
+  end if;
+end
+$$;
+
 -- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
 -- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
 -- a person is changing this moment is left to the next sweep.
@@ -14110,13 +14147,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage millrace.stages;
+  v_due record := millrace.bypass_due(p_stage.id);
   v_pipeline text := (
     select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
-  v_bypass millrace.bypasses;
-  v_line bigint;
-  v_over text;
+  v_stage millrace.stages;
 begin
+  if v_due.why is null then
+    return p_stage;
+  end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
   select s.* into v_stage
   from millrace.stages s
   where s.id = p_stage.id
@@ -14124,22 +14163,18 @@ begin
   if not found then
     return p_stage;
   end if;
-  select b.* into v_bypass from millrace.bypasses b where b.stage_id = v_stage.id;
-  v_over := case
-    when v_bypass.until <= millrace.now() then 'its time was over'
-    when not v_bypass.spent then null
-    when not millrace.is_spent_out(v_stage) then 'its budget pays for it again'
-  end;
-  if v_over is not null then
-    perform millrace.finish_bypass(v_stage.id);
-    perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
-      jsonb_build_object('key', 'engine', 'reason', v_over));
-    v_stage.bypassed := false;
-  elsif v_bypass.stage_id is null and millrace.is_spent_out(v_stage) then
-    v_line := millrace.note('bypass', v_pipeline, v_stage.name, '{}',
-      '{"key": "engine", "reason": "its budget is spent"}');
-    v_stage := millrace.save_bypass(v_stage.id, 'its budget is spent', null, true, v_line);
+  v_due := millrace.bypass_due(p_stage.id);
+  if v_due.why is null then
+    return v_stage;
+  elsif v_due.begins then
+    return millrace.save_bypass(v_stage.id, v_due.why, null, true, millrace.note(
+      'bypass', v_pipeline, v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', v_due.why)));
   end if;
+  perform millrace.finish_bypass(v_stage.id);
+  perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
+    jsonb_build_object('key', 'engine', 'reason', v_due.why));
+  v_stage.bypassed := false;
   return v_stage;
 end
 $$;
@@ -30507,17 +30542,18 @@ begin
       'millrace.act_in_bulk(millrace.caller, jsonb)', 'millrace.why_bypassed(text)',
       'millrace.bypass_held(millrace.stages, int8[], text)',
       'millrace.bypass_portion(millrace.stages, int8[], text, timestamptz)',
-      'millrace.bypass_queued(millrace.stages, int4)',
+      'millrace.bypass_queued(millrace.stages, int4)', 'millrace.lock_before_stages(int4)',
       'millrace.save_bypass(int4, text, timestamptz, bool, int8)',
       'millrace.begin_bypass(millrace.stages, text, timestamptz, int8)',
       'millrace.finish_bypass(int4)', 'millrace.end_bypass_of(millrace.stages)',
       'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
-      'millrace.is_spent_out(millrace.stages)', 'millrace.settle_bypass(millrace.stages)',
-      'millrace.sweep_bypasses(int4)', 'millrace.save_when_spent(int4, jsonb)',
-      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
-      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
-      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
-      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.is_spent_out(millrace.stages)', 'millrace.bypass_due(int4)',
+      'millrace.settle_bypass(millrace.stages)', 'millrace.sweep_bypasses(int4)',
+      'millrace.save_when_spent(int4, jsonb)', 'millrace.shown_bypass(int4)',
+      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
+      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
+      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
+      'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
