@@ -3808,7 +3808,7 @@ begin
     array_agg(d.usage) filter (where d.usage is not null)
   into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
-  if p_items[1].service = 'unchanged' then
+  if p_items[1].service = 'unchanged' and p_items[1].job_id is null then
     perform millrace.note_pulses(
       'copied', array_fill(p_items[1].stage_id, array[coalesce(cardinality(v_changes), 0)]));
     return v_changes;
@@ -29660,6 +29660,7 @@ select 'a stage that takes its former result uses nothing, and has that result',
 from millrace.attempts a
 left join millrace.attempts o on o.id = a.parent_id
 where a.service = 'unchanged'
+  and a.job_id is null
   and (a.state <> 'completed'
     or a.usage is not null
     or a.input_hash is null

@@ -254,7 +254,7 @@ begin
     array_agg(d.usage) filter (where d.usage is not null)
   into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
-  if p_items[1].service = 'unchanged' then
+  if p_items[1].service = 'unchanged' and p_items[1].job_id is null then
     perform millrace.note_pulses(
       'copied', array_fill(p_items[1].stage_id, array[coalesce(cardinality(v_changes), 0)]));
     return v_changes;

@@ -282,6 +282,7 @@ select 'a stage that takes its former result uses nothing, and has that result',
 from millrace.attempts a
 left join millrace.attempts o on o.id = a.parent_id
 where a.service = 'unchanged'
+  and a.job_id is null
   and (a.state <> 'completed'
     or a.usage is not null
     or a.input_hash is null
