@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { defineSplit, insertParts, partRuns, spawnParts, verb } from '../support/operations.ts';
 import { journal, signIn } from '../support/operators.ts';
+import { planRows } from '../support/plan-rows.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { historyOf, makeLinks, makeNotes } from '../support/status.ts';
 import { completed, failed, resume, runStage, Worker, waiting } from '../support/worker.ts';
@@ -182,15 +183,12 @@ test('a row of one status column keeps the word of the last stage done, and can 
   expect(await runStage(engine, 'extract', 'page_links')).toHaveLength(1);
 });
 
-test('a row whose first stage is bypassed keeps the word at which it was ready', async ({ engine }) => {
-  await makeLinks(engine, (definition) => {
-    definition.stages = definition.stages.slice(0, 1);
-    delete definition.entity.status.moves;
-  }).catch(() => {});
-  await bypass(engine, 'classify', null, 'page_links');
+test('a row of which every stage is left out keeps the word at which the last was ready', async ({ engine }) => {
+  await makeLinks(engine);
+  for (const stage of ['classify', 'scrape', 'extract']) await bypass(engine, stage, null, 'page_links');
   await engine.sql.query(`insert into public.link (label, status) values ('a', 'new')`);
-  await sweep(engine);
-  expect(await engine.rows('select status from public.link')).toEqual([{ status: 'new' }]);
+  for (let round = 0; round < 3; round++) await sweep(engine);
+  expect(await engine.rows('select status from public.link')).toEqual([{ status: 'scraped' }]);
   expect(await engine.rows('select status from millrace.runs')).toEqual([{ status: 'completed' }]);
 });
 
@@ -367,6 +365,49 @@ test('without a projection it waits for the claim itself', async ({ engine }) =>
   expect((await call).rows).toEqual([{ bypass: 0 }]);
   expect(await worker.report(completed(item))).toEqual(['accepted']);
   expect(await engine.attempts(id)).toEqual(['one 1 completed']);
+});
+
+test('a session that dies in a portion leaves nothing half-done, and the next sweep does it all', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const ids = await engine.queued('one', 3);
+  const dying = await openTransaction(engine);
+  await dying.query(`select millrace.bypass('flow', 'one', 'now')`);
+  const gone = new Promise((resolve) => dying.once('end', resolve));
+  dying.on('error', () => {});
+  const { processID } = dying as unknown as { processID: number };
+  await engine.sql.query('select pg_terminate_backend($1)', [processID]);
+  await gone;
+  expect(await engine.statuses(ids[0])).toEqual({ one: 'queued', two: 'pending' });
+  expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
+  expect(await bypass(engine, 'one')).toBe(3);
+  expect(await remembered(engine)).toEqual(ids);
+});
+
+test('what a sweep looks at for a bypass does not grow with what it has left out, nor with the history', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  await bypass(engine, 'two');
+  const rows = async () => {
+    await engine.queued('one', 20);
+    await runStage(engine, 'one');
+    return planRows(
+      engine.database.superUrl,
+      `set enable_seqscan = off; set enable_mergejoin = off; set enable_hashjoin = off; set enable_memoize = off;
+       select millrace.sweep_bypasses(id) from millrace.pipelines where name = 'flow'`,
+    );
+  };
+  const few = await rows();
+  await engine.queued('one', 1000);
+  await runStage(engine, 'one');
+  for (let round = 0; round < 2; round++) await sweep(engine);
+  await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts');
+  const many = await rows();
+  expect(await remembered(engine)).toHaveLength(1040);
+  expect(few).toBeGreaterThan(100);
+  expect(many).toBeLessThan(few * 2);
 });
 
 test('what the invariants say of a bypass', async ({ engine }) => {

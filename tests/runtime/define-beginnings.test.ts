@@ -30,7 +30,28 @@ test('given and onDemand are handed over in the spelling of the database', () =>
   expect(stages).toMatchObject([{ given: '$.entity.text != null' }, { needs: ['fetch'], on_demand: true }]);
 });
 
+test('unchanged and whenSpent are handed over in the spelling of the database', () => {
+  const read = { kind: 'function', function: 'papers-read', unchanged: '$.entity.text', whenSpent: 'bypass' };
+  const { stages } = define({ read }).toJson() as { stages: object[] };
+  expect(stages).toMatchObject([{ unchanged: '$.entity.text', when_spent: 'bypass' }]);
+});
+
 test.for<[string, Record<string, object>, RegExp]>([
+  [
+    'an input that is the result of no need',
+    { a: { kind: 'function', function: 'papers-a', unchanged: '$.needs.b.print' } },
+    /stages\.a\.unchanged asks for the result of b, which is none of its needs: add it there\./,
+  ],
+  [
+    'an input of a stage that waits for a person',
+    { a: { unchanged: '$.entity.text' } },
+    /stages\.a has the unknown option unchanged/,
+  ],
+  [
+    'another word for a budget that is spent',
+    { a: { kind: 'function', function: 'papers-a', whenSpent: 'skip' } },
+    /stages\.a\.whenSpent/,
+  ],
   [
     'an ending that asks for the results of other stages',
     { a: { ends: { done: '$.needs.b == 1' } } },

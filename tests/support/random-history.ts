@@ -39,6 +39,9 @@ const weights = {
   prioritise: 1,
   pause: 1,
   unpause: 1,
+  bypass: 1,
+  end_bypass: 1,
+  take_up: 2,
   remove: 1,
   hold: 2,
   let_go: 2,
@@ -373,6 +376,14 @@ export class Player {
         return this.#owner.query(
           `select millrace.${what}('${pipeline}', ${this.#draw(3) === 0 ? 'null' : `'${stage}'`})`,
         );
+      case 'bypass':
+        return this.#owner.query(`select millrace.bypass('${pipeline}', '${stage}', 'a try')`);
+      case 'end_bypass':
+      case 'take_up':
+        return this.#owner.query(`select millrace.${what}(p.name, s.name) from millrace.stages s
+          join millrace.pipelines p on p.id = s.pipeline_id
+          where ${what === 'take_up' ? 'not s.bypassed and exists (select from millrace.bypassed b where b.stage_id = s.id)' : 's.bypassed'}
+          order by s.id offset ${this.#draw(3)} limit 1`);
       default:
         return onRun(`millrace.${what}(?, '${stage}')`);
     }

@@ -167,13 +167,15 @@ begin
   kept := cardinality(p_items);
   batch := millrace.batch_of(
     p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
-  if pg_column_size(batch) <= p_bytes then
-    return;
+  if (pg_column_size(batch) <= p_bytes) is not true then
+    v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
+    kept := cardinality(v_built);
+    batch := millrace.batch_of(
+      p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
   end if;
-  v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
-  kept := cardinality(v_built);
-  batch := millrace.batch_of(
-    p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+  if p_stage.has_unchanged then
+    perform millrace.keep_inputs(p_stage, batch);
+  end if;
 end
 $$;
 

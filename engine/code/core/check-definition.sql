@@ -163,6 +163,7 @@ begin
       'Create the function in an earlier migration and name it with its schema.');
   end if;
   perform millrace.check_conditions(p_stage, p_definition);
+  perform millrace.check_unchanged(p_stage, p_definition);
   perform millrace.check_on_demand(p_stage, p_definition -> 'stages');
   perform millrace.check_ends(p_stage);
   perform millrace.check_thresholds(p_stage, p_definition -> 'stages');

@@ -40,6 +40,8 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.bypass_faults f
   union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.unchanged_faults f
+  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f

@@ -37,8 +37,7 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.job_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.stage_faults f
@@ -47,18 +46,15 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.limit_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.metadata_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.fan_out_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.sum_faults f
@@ -72,6 +68,10 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.bypass_faults f
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.unchanged_faults f
   where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f

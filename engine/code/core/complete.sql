@@ -215,7 +215,7 @@ $$;
 
 -- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
 -- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
--- only what is still started under its token.
+-- only what is still started under its token. A former result that is taken counts as copied.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -257,6 +257,11 @@ begin
     array_agg(d.usage) filter (where d.usage is not null)
   into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  if p_items[1].service = 'unchanged' and p_items[1].job_id is null then
+    perform millrace.note_pulses(
+      'copied', array_fill(p_items[1].stage_id, array[coalesce(cardinality(v_changes), 0)]));
+    return v_changes;
+  end if;
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
     cost_usd, input_tokens, output_tokens)
   select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,

@@ -119,6 +119,7 @@ as $$
         'otherwise', s -> 'otherwise',
         'after', s -> 'after',
         'given', s -> 'given',
+        'unchanged', s -> 'unchanged',
         'on_demand', case when s -> 'on_demand' = 'true' then true end,
         'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
@@ -244,6 +245,7 @@ begin
   returning id into v_id;
   perform millrace.save_version_stages(p_pipeline_id, v_id, p_definition -> 'stages');
   perform millrace.save_endings(p_pipeline_id, v_id, p_definition -> 'stages');
+  perform millrace.save_unchanged(p_pipeline_id, v_id, p_definition -> 'stages');
   update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
   return v_id;
 end

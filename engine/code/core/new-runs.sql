@@ -19,9 +19,9 @@ begin
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output)
+      created_at, started_at, finished_at, output, input_hash)
     select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output
+      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
     from millrace.runs r
     cross join lateral (
       select o.id

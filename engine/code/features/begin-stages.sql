@@ -8,10 +8,11 @@
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins. p_shown: the entities show it as queued already.
+-- itself says of when it begins. p_shown: the entities show it as queued already. p_anew: it works
+-- even where its input is as before, as one does that somebody named.
 create or replace function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
-  p_shown boolean default false
+  p_shown boolean default false, p_anew boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -32,7 +33,12 @@ begin
   if cardinality(p_run_ids) = 0 then
     return v_wake;
   end if;
-  case (select s.kind from millrace.stages s where s.id = p_stage_id)
+  case (
+      select case when s.has_unchanged and not p_by_name and not p_anew then 'unchanged'
+        else s.kind end
+      from millrace.stages s where s.id = p_stage_id)
+    when 'unchanged' then
+      return v_wake || millrace.begin_unless_unchanged(p_stage_id, p_run_ids, p_shown);
     when 'manual' then
       perform millrace.open_decisions(p_stage_id, p_run_ids);
       return v_wake;

@@ -4,6 +4,9 @@
 -- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
 -- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
 -- is in work when a bypass begins goes on.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
 
 -- Writes why a stage was left out.
 create or replace function millrace.why_bypassed(p_reason text) returns jsonb
@@ -33,13 +36,21 @@ begin
         when 'skip_dependents' then '{"dependents": true}'
         else '{}'::jsonb
       end
-    from millrace.runs r
+    from unnest(p_attempt_ids) i(id)
+    cross join lateral (
+      select o.ctid as place, o.run_id
+      from millrace.attempts o
+      where o.id = i.id and o.state = 'queued'
+      limit 1) q
+    cross join lateral (
+      select o.entity_id, o.version_id
+      from millrace.runs o
+      where o.id = q.run_id
+      limit 1) r
     join millrace.version_stages vs
       on vs.version_id = r.version_id and vs.stage_id = p_stage.id
-    where a.id = any (p_attempt_ids)
-      and a.state = 'queued'
-      and r.id = a.run_id
-    returning a.run_id, r.entity_id
+    where a.ctid = q.place
+    returning q.run_id, r.entity_id
   ), remembered as (
     insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
     select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
@@ -138,6 +149,18 @@ begin
 end
 $$;
 
+-- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
+-- writes stages; whoever writes a stage and then rows must take the two in the same order.
+create or replace function millrace.lock_before_stages(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('lock table %s in row exclusive mode', (
+    select p.entity_table from millrace.pipelines p where p.id = p_pipeline_id));
+end
+$$;
+
 -- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
 create or replace function millrace.save_bypass(
   p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
@@ -182,6 +205,7 @@ begin
     raise exception 'reason is missing, but a bypass has one'
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
   return millrace.bypass_queued(
     millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
 end
@@ -273,6 +297,30 @@ begin
 end
 $$;
 
+-- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
+create or replace function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_bypass millrace.bypasses;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = p_stage_id;
+  begins := v_bypass.stage_id is null;
+  if begins then
+    if millrace.is_spent_out(v_stage) then
+      why := 'its budget is spent';
+    end if;
+  elsif v_bypass.until <= millrace.now() then
+    why := 'its time was over';
+  elsif v_bypass.spent and not millrace.is_spent_out(v_stage) then
+    why := 'its budget pays for it again';
+  end if;
+end
+$$;
+
 -- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
 -- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
 -- a person is changing this moment is left to the next sweep.
@@ -282,13 +330,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage millrace.stages;
+  v_due record := millrace.bypass_due(p_stage.id);
   v_pipeline text := (
     select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
-  v_bypass millrace.bypasses;
-  v_line bigint;
-  v_over text;
+  v_stage millrace.stages;
 begin
+  if v_due.why is null then
+    return p_stage;
+  end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
   select s.* into v_stage
   from millrace.stages s
   where s.id = p_stage.id
@@ -296,22 +346,18 @@ begin
   if not found then
     return p_stage;
   end if;
-  select b.* into v_bypass from millrace.bypasses b where b.stage_id = v_stage.id;
-  v_over := case
-    when v_bypass.until <= millrace.now() then 'its time was over'
-    when not v_bypass.spent then null
-    when not millrace.is_spent_out(v_stage) then 'its budget pays for it again'
-  end;
-  if v_over is not null then
-    perform millrace.finish_bypass(v_stage.id);
-    perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
-      jsonb_build_object('key', 'engine', 'reason', v_over));
-    v_stage.bypassed := false;
-  elsif v_bypass.stage_id is null and millrace.is_spent_out(v_stage) then
-    v_line := millrace.note('bypass', v_pipeline, v_stage.name, '{}',
-      '{"key": "engine", "reason": "its budget is spent"}');
-    v_stage := millrace.save_bypass(v_stage.id, 'its budget is spent', null, true, v_line);
+  v_due := millrace.bypass_due(p_stage.id);
+  if v_due.why is null then
+    return v_stage;
+  elsif v_due.begins then
+    return millrace.save_bypass(v_stage.id, v_due.why, null, true, millrace.note(
+      'bypass', v_pipeline, v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', v_due.why)));
   end if;
+  perform millrace.finish_bypass(v_stage.id);
+  perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
+    jsonb_build_object('key', 'engine', 'reason', v_due.why));
+  v_stage.bypassed := false;
   return v_stage;
 end
 $$;

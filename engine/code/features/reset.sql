@@ -41,6 +41,10 @@ begin
     perform millrace.forget_given(array[p_run], v_stages);
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
+  if (select s.has_unchanged from millrace.stages s where s.id = v_stage.stage_id) then
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
+      millrace.open_runs(v_stage.stage_id, array[p_run]), p_anew => true);
+  end if;
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;

@@ -116,6 +116,8 @@ function checkBeginning(name: string, stage: StageDefinition, stages: Stages): v
 function checkConditions(name: string, stage: StageDefinition): void {
   checkCondition(`stages.${name}.when`, stage.when, ['entity', 'needs'], stage.needs);
   checkCondition(`stages.${name}.given`, stage.given, ['entity'], stage.needs);
+  const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;
+  checkCondition(`stages.${name}.unchanged`, unchanged, ['entity', 'needs'], stage.needs);
   for (const [ending, when] of Object.entries(('ends' in stage && stage.ends) || {})) {
     checkCondition(`stages.${name}.ends.${ending}`, when, ['entity', 'result'], stage.needs);
   }

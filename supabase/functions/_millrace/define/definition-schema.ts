@@ -269,8 +269,18 @@ const worked = {
   timeoutSeconds: number(1, 190).default(30),
   retry: retry.prefault({}),
   limits: limits.optional(),
+  /** What becomes of it while its budget is spent: it waits for the next window, or is bypassed. */
+  whenSpent: oneOf(
+    ['wait', 'bypass'],
+    'wait works it in the next window, bypass leaves it out and remembers its rows.',
+  ).optional(),
   shows: shows.optional(),
 };
+/**
+ * A jsonpath over `{ entity, needs }`: the input that counts. Where it is as it was for the row's last result, the stage takes
+ * that result and does no work, unless somebody names the stage.
+ */
+const unchanged = filled('a jsonpath', 'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".').optional();
 
 const fanIn = z
   .strictObject({
@@ -311,7 +321,13 @@ const completion = z.strictObject({
   ).optional(),
 });
 const functionStage = z
-  .strictObject({ kind: z.enum(['function', 'external']), ...worked, completion: completion.optional(), ...ending })
+  .strictObject({
+    kind: z.enum(['function', 'external']),
+    ...worked,
+    unchanged,
+    completion: completion.optional(),
+    ...ending,
+  })
   .refine(
     ({ kind, completion: by }) => kind === 'function' || by?.callback === true || typeof by?.pollSeconds === 'number',
     { path: ['completion'], error: 'must be by callback or by polling, or both, for an external stage' },
@@ -319,6 +335,7 @@ const functionStage = z
 const agentStage = z.strictObject({
   kind: z.literal('agent'),
   ...worked,
+  unchanged,
   agent: z
     .strictObject({
       maxTurns: whole(1, 1_000).optional(),

@@ -1,0 +1,292 @@
+-- Unchanged: a stage whose input is as before takes its former result
+--
+-- A definition names what of the row and of its needs' results is the input that counts. A claim
+-- keeps a digest of what its worker is given; so whatever changes between the beginning of a stage
+-- and its claim, a result and the digest beside it belong together. When the stage begins again,
+-- for the same row, and the last result was made of the same input, that result completes the new
+-- attempt there and then: nothing is claimed, nothing is used, and no apply function is called,
+-- since what it wrote at the time stands. Whoever names the stage wants it done again.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
+
+-- Raises MR001 unless what a stage says of its input is a jsonpath over its row and its needs.
+create or replace function millrace.check_unchanged(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_path jsonpath;
+begin
+  if not p_stage ? 'unchanged' then
+    return;
+  end if;
+  begin
+    v_path := (p_stage ->> 'unchanged')::jsonpath;
+  exception when others then
+    perform millrace.refuse_value(p_stage, '{unchanged}', format('a jsonpath (%s)', sqlerrm),
+      'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".');
+  end;
+  -- In the canonical form without its quoted parts a variable is $"".
+  if regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""' then
+    perform millrace.refuse_value(p_stage, '{unchanged}', 'a jsonpath without variables',
+      'Begin each path with $.entity or $.needs.');
+  elsif regexp_replace(v_path::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
+    perform millrace.refuse_value(p_stage, '{unchanged}',
+      'a jsonpath without a name in brackets, where only places of a list are',
+      'Write $.needs.count, or $.needs."count".');
+  elsif not exists (select from millrace.paths_of(v_path)) and v_path::text !~ '^(lax |strict )?\$'
+  then
+    perform millrace.refuse_value(p_stage, '{unchanged}', 'a path into its row or its needs',
+      'What is the same for every row would let each stage work once and never again.');
+  end if;
+  perform millrace.check_condition_names(p_stage, p_definition, '{unchanged}', '{entity,needs}');
+end
+$$;
+
+-- Writes what of its input a stage of a new version looks at. Such a stage is not unconditional: it
+-- may be done as soon as it begins.
+create or replace function millrace.save_unchanged(
+  p_pipeline_id int, p_version_id int, p_stages jsonb
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.version_stages vs
+  set unchanged_path = (s ->> 'unchanged')::jsonpath,
+    unconditional = false
+  from millrace.stages t
+  join jsonb_array_elements(p_stages) s on s ->> 'name' = t.name
+  where vs.version_id = p_version_id
+    and t.id = vs.stage_id
+    and t.pipeline_id = p_pipeline_id
+    and s ? 'unchanged';
+  update millrace.stages t
+  set has_unchanged = true
+  from millrace.version_stages vs
+  where vs.version_id = p_version_id
+    and vs.unchanged_path is not null
+    and t.id = vs.stage_id
+    and not t.has_unchanged;
+end
+$$;
+
+-- Makes the digest of what a path finds in a document; null where that is nothing, or null: of what
+-- is not known nobody can say that it is as before.
+create or replace function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
+begin
+  if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
+    return md5(v_found::text)::uuid;
+  end if;
+  return null;
+end
+$$;
+
+-- A claim keeps the digest of the input that its worker is given.
+create or replace function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set input_hash = millrace.digest_at(jsonb_build_object(
+    'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
+  from json_array_elements(p_batch) b(item)
+  cross join lateral (
+    select o.ctid as place
+    from millrace.attempts o
+    where o.id = (b.item ->> 'attempt')::bigint
+      and o.state = 'started'
+    limit 1) i
+  cross join lateral (
+    select o.version_id
+    from millrace.runs o
+    where o.id = (b.item ->> 'run')::bigint
+    limit 1) r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+  where a.ctid = i.place;
+end
+$$;
+
+-- Makes the digests of the input that a stage has now in these runs. No document is built of a row
+-- that is larger than a worker takes: its stage works, and its claim refuses the row.
+create or replace function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, hash uuid)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_asked record;
+  v_rows json[];
+begin
+  select array_agg(r.id order by r.id) as runs,
+    array_agg(r.entity_id order by r.id) as entity_ids,
+    min(r.pipeline_id) as pipeline_id,
+    bool_or(vs.unchanged_path::text !~ '^(lax |strict )?\$\."needs"\."'
+      or vs.unchanged_path::text ~ '"entity"') as reads_rows
+  into v_asked
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+    and vs.stage_id = p_stage_id
+    and vs.unchanged_path is not null
+  where r.id = any (p_run_ids);
+  if v_asked.runs is null then
+    return;
+  end if;
+  v_rows := case
+    when v_asked.reads_rows then millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
+  end;
+  return query
+    select u.id, millrace.digest_at(jsonb_build_object(
+      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
+    from unnest(v_asked.runs, v_rows) u(id, entity)
+    cross join lateral (
+      select o.version_id
+      from millrace.runs o
+      where o.id = u.id
+      limit 1) r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select jsonb_object_agg(
+        (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
+      from unnest(vs.needs) i(stage_id)
+      cross join lateral (
+        select o.stage_id, o.output
+        from millrace.done_attempts o
+        where o.run_id = u.id
+          and o.stage_id = i.stage_id
+        limit 1) d) n
+    where u.entity is not null;
+end
+$$;
+
+-- Finds the former results that a stage may take in these runs: the last one that its row has, in
+-- this run or one of the hundred before it, where that was made of the input of now.
+create or replace function millrace.former_results(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, former_id bigint, hash uuid)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select i.run_id, f.id, i.hash
+    from millrace.inputs_now(p_stage_id, p_run_ids) i
+    cross join lateral (
+      select o.entity_id, o.pipeline_id
+      from millrace.runs o
+      where o.id = i.run_id
+      limit 1) r
+    cross join lateral (
+      select a.id, a.input_hash
+      from (
+        select o.entity_id, o.id
+        from millrace.runs o
+        where o.entity_id = any (array[r.entity_id])
+          and o.pipeline_id = r.pipeline_id
+        order by o.entity_id desc, o.id desc
+        limit 100) o
+      cross join lateral (
+        select w.id, w.input_hash
+        from millrace.attempts w
+        where w.run_id = o.id
+          and w.stage_id = p_stage_id
+          and w.state = 'completed'
+        order by w.number desc
+        limit 1) a
+      order by o.entity_id desc, o.id desc
+      limit 1) f
+    where f.input_hash = i.hash
+    order by i.run_id;
+end
+$$;
+
+-- Queues a stage in these runs, and completes it at once in those where its input is as before,
+-- with its former result. p_shown: the entities show it as queued already. Returns the stages that
+-- got work.
+create or replace function millrace.begin_unless_unchanged(
+  p_stage_id int, p_run_ids bigint[], p_shown boolean
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_formers record;
+  v_taken record;
+  v_items millrace.work[];
+  v_wake int[] := '{}';
+begin
+  select coalesce(array_agg(f.run_id), '{}') as run_ids, array_agg(f.former_id) as ids,
+    array_agg(f.hash) as hashes
+  into v_formers
+  from millrace.former_results(p_stage_id, p_run_ids) f;
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  if not p_shown then
+    perform millrace.show_queued(p_stage_id, p_run_ids);
+  end if;
+  if cardinality(v_formers.run_ids) < cardinality(p_run_ids) then
+    v_wake := array[p_stage_id];
+  end if;
+  -- A user's trigger on what was shown may have ended one of them there and then.
+  with taken as (
+    update millrace.attempts a
+    set input_hash = f.hash, parent_id = f.former_id
+    from unnest(v_formers.run_ids, v_formers.ids, v_formers.hashes) f(run_id, former_id, hash)
+    cross join lateral (
+      select o.ctid as place
+      from millrace.attempts o
+      where o.run_id = f.run_id
+        and o.stage_id = p_stage_id
+        and o.state = 'queued'
+      limit 1) q
+    where a.ctid = q.place
+    returning a.id, a.run_id, f.former_id
+  )
+  select array_agg(jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', 1, 'attempt_id', t.id, 'outcome', 'completed', 'service', 'unchanged',
+      'run_id', t.run_id, 'stage_id', p_stage_id, 'was', 'queued',
+      'entity_id', (select r.entity_id from millrace.runs r where r.id = t.run_id)))
+      order by t.id) as items,
+    array_agg((select o.output from millrace.attempts o where o.id = t.former_id)
+      order by t.id) as outputs
+  into v_taken
+  from taken t;
+  if v_taken.items is null then
+    return v_wake;
+  end if;
+  v_items := v_taken.items;
+  for v_i in 1 .. cardinality(v_items) loop
+    v_items[v_i].result := v_taken.outputs[v_i];
+  end loop;
+  return v_wake || millrace.complete_or_end(p_stage_id, v_items);
+end
+$$;
+
+-- Finds results that were taken over though they cannot have been: of another input, with something
+-- used, or not what the former attempt has.
+create or replace view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
+select 'a stage that takes its former result uses nothing, and has that result', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+left join millrace.attempts o on o.id = a.parent_id
+where a.service = 'unchanged'
+  and a.job_id is null
+  and (a.state <> 'completed'
+    or a.usage is not null
+    or a.input_hash is null
+    or a.parent_id is null
+    or o.output is distinct from a.output and o.id is not null);
+comment on view millrace.unchanged_faults is
+  'Results that were taken over though they cannot have been, for check_invariants().';

@@ -1,0 +1,123 @@
+// A stage that is to be left out while its budget is spent: the sweep begins and ends that by itself.
+import { expect } from 'vitest';
+import { type Engine, type Row, test } from '../support/engine.ts';
+import { journal } from '../support/operators.ts';
+import { runStage, Worker } from '../support/worker.ts';
+
+const sweep = (engine: Engine) => engine.value<Row>('select millrace.sweep()');
+
+/** one → two, of which two is bypassed while its budget is spent; what is spent the test says. */
+async function budgeted(engine: Engine, whenSpent = 'bypass') {
+  await engine.sql.query(`
+    create table public.spent (stage text primary key);
+    create or replace function millrace.is_spent(p_stage millrace.stages) returns boolean language sql as
+      $$ select exists (select from public.spent s where s.stage = p_stage.name) $$`);
+  const two = { name: 'two', needs: ['one'], ...(whenSpent && { when_spent: whenSpent }) };
+  return engine.pipeline([{ name: 'one' }, two]);
+}
+const spend = (engine: Engine) => engine.sql.query(`insert into public.spent values ('two')`);
+const renew = (engine: Engine) => engine.sql.query('delete from public.spent');
+
+async function throughOne(engine: Engine): Promise<string> {
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  await sweep(engine);
+  return id as string;
+}
+
+test('while the budget is spent what comes to the stage is left out and remembered', async ({ engine }) => {
+  await budgeted(engine);
+  const before = await throughOne(engine);
+  expect(await engine.statuses(before)).toEqual({ one: 'completed', two: 'queued' });
+  await spend(engine);
+  const after = await throughOne(engine);
+  for (const id of [before, after]) expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'skipped' });
+  expect(await engine.rows('select reason, until, spent from millrace.bypasses')).toEqual([
+    { reason: 'its budget is spent', until: null, spent: true },
+  ]);
+  expect(await engine.value('select count(*)::int from millrace.bypassed')).toBe(2);
+});
+
+test('in the next window new rows are worked again, and the remembered wait for take_up', async ({ engine }) => {
+  await budgeted(engine);
+  await spend(engine);
+  const left = await throughOne(engine);
+  expect(await engine.refusal(`select millrace.take_up('flow', 'two')`)).toMatchObject({ code: 'MR004' });
+  await renew(engine);
+  const worked = await throughOne(engine);
+  expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
+  expect((await runStage(engine, 'two')).map((item) => item.entity_id)).toEqual([worked]);
+  expect(await engine.value(`select millrace.take_up('flow', 'two')`)).toBe(1);
+  expect((await runStage(engine, 'two')).map((item) => item.entity_id)).toEqual([left]);
+  expect(await journal(engine)).toMatchObject([
+    { verb: 'bypass', stage: 'two', key: 'engine', reason: 'its budget is spent' },
+    { verb: 'end_bypass', key: 'engine', reason: 'its budget pays for it again' },
+    { verb: 'take_up' },
+  ]);
+});
+
+test('before the sweep has seen the next window, nothing spent is taken up', async ({ engine }) => {
+  await budgeted(engine);
+  await throughOne(engine);
+  await engine.sql.query(`select millrace.bypass('flow', 'two', 'a try')`);
+  await engine.sql.query(`select millrace.end_bypass('flow', 'two')`);
+  await spend(engine);
+  expect(await engine.refusal(`select millrace.take_up('flow', 'two')`)).toMatchObject({
+    code: 'MR004',
+    message: 'the budget of stage two is spent: what is taken up would be left out again',
+  });
+});
+
+test('a stage that does not say so waits for the next window', async ({ engine }) => {
+  await budgeted(engine, '');
+  await spend(engine);
+  const id = await throughOne(engine);
+  expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
+});
+
+test('a person cannot end what the budget has begun, but a definition can', async ({ engine }) => {
+  const definition = await budgeted(engine);
+  await spend(engine);
+  await throughOne(engine);
+  expect(await engine.refusal(`select millrace.end_bypass('flow', 'two')`)).toMatchObject({
+    code: 'MR004',
+    message: 'stage two is bypassed since its budget is spent',
+  });
+  await engine.define({ ...definition, stages: [{ name: 'one' }, { name: 'two', needs: ['one'] }] });
+  await sweep(engine);
+  expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
+  expect(await (await Worker.of(engine, 'two')).claim()).toMatchObject({ status: 'empty' });
+});
+
+test('a person’s bypass counts over that of the budget, and gives way to it when it ends', async ({ engine }) => {
+  await budgeted(engine);
+  await spend(engine);
+  await throughOne(engine);
+  await engine.value(`select millrace.bypass('flow', 'two', 'the model is down')`);
+  await renew(engine);
+  await sweep(engine);
+  expect(await engine.rows('select reason, spent from millrace.bypasses')).toEqual([
+    { reason: 'the model is down', spent: false },
+  ]);
+  await spend(engine);
+  await engine.sql.query(`select millrace.end_bypass('flow', 'two')`);
+  await sweep(engine);
+  expect(await engine.rows('select reason, spent from millrace.bypasses')).toEqual([
+    { reason: 'its budget is spent', spent: true },
+  ]);
+});
+
+test('a word that when_spent does not know is refused', async ({ engine }) => {
+  await engine.pipeline([{ name: 'one' }]);
+  const refusal = await engine.refusal('select millrace.define($1)', [
+    JSON.stringify({
+      pipeline: 'flow',
+      entity: { table: 'public.items', key: 'id', projection: 'none' },
+      stages: [{ name: 'one', when_spent: 'skip' }],
+    }),
+  ]);
+  expect(refusal).toMatchObject({
+    code: 'MR001',
+    message: 'stage one: when_spent is "skip", but must be wait or bypass',
+  });
+});
