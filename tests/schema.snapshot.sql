@@ -278,6 +278,7 @@ table millrace.bulks with (fillfactor=50)
   column subject text
   column verb text not null
   column why text
+  column worked_at timestamp with time zone
   constraint bulks_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint bulks_pkey PRIMARY KEY (id)
   constraint bulks_state_known CHECK ((state = ANY (ARRAY['previewed'::text, 'running'::text, 'done'::text, 'aborted'::text, 'stopped'::text])))
@@ -456,6 +457,7 @@ view millrace.done_attempts
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint
+  column input_hash uuid
   column number smallint
   column output jsonb
   column retry_count smallint
@@ -463,7 +465,7 @@ view millrace.done_attempts
   column stage_id integer
   column started_at timestamp with time zone
   column state millrace.attempt_state
-  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output, input_hash FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -1298,6 +1300,12 @@ table millrace.turns
   constraint turns_kind_known CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text])))
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
+view millrace.unchanged_faults
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
+  as  SELECT 'a stage that takes its former result uses nothing, and has that result'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a LEFT JOIN millrace.attempts o ON o.id = a.parent_id WHERE a.service = 'unchanged'::text AND a.job_id IS NULL AND (a.state <> 'completed'::millrace.attempt_state OR a.usage IS NOT NULL OR a.input_hash IS NULL OR a.parent_id IS NULL OR o.output IS DISTINCT FROM a.output AND o.id IS NOT NULL);
 table millrace.version_moves
   column at_stage_id integer
   column by text not null
@@ -2034,7 +2042,9 @@ table public.linkedin_links row level security
   CREATE INDEX linkedin_links_by_source ON public.linkedin_links USING btree (source_id) WHERE (source_id IS NOT NULL)
   CREATE UNIQUE INDEX linkedin_links_canonical_url_key ON public.linkedin_links USING btree (canonical_url)
   CREATE UNIQUE INDEX linkedin_links_pkey ON public.linkedin_links USING btree (id)
-  CREATE TRIGGER linkedin_links_classifier BEFORE INSERT OR UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
+  CREATE TRIGGER linkedin_links_begin_where_rows_are BEFORE UPDATE OF status ON public.linkedin_links FOR EACH ROW WHEN (((new.status = ANY (ARRAY['scraped'::text, 'staged'::text])) AND (old.status = ANY (ARRAY['error'::text, 'dead'::text, 'extracted'::text])) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION begin_where_rows_are()
+  CREATE TRIGGER linkedin_links_classifier BEFORE UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
+  CREATE TRIGGER linkedin_links_classifier_first BEFORE INSERT ON public.linkedin_links FOR EACH ROW WHEN (((new.classification IS NOT NULL) OR (new.classified_by IS NOT NULL))) EXECUTE FUNCTION note_classifier()
   CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
   CREATE TRIGGER millrace_links_inserted AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__intake()
   CREATE TRIGGER millrace_links_key BEFORE UPDATE OF id ON public.linkedin_links FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.links__key()
@@ -2356,7 +2366,7 @@ function millrace.add_codes(p_counts jsonb[]) returns jsonb language sql immutab
 function millrace.add_columns(p_table regclass, VARIADIC p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86c6cda9231aae411e4ff77532cbffed
 function millrace.add_events(p_channel_id integer, p_events jsonb, p_count bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 72abf0ace3f65b7c7513d7cd4183c66a
 function millrace.add_skipped(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f32707afdc98477aa02eff044b80c60
-function millrace.adding_sql(p_table text, p_time text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 51ca96b1f44a4488a7555088a2e87de4
+function millrace.adding_sql(p_table text, p_time text) returns text language sql immutable set search_path=pg_catalog, pg_temp body f15bbaa821669400863820d64621cae3
 function millrace.address_ends(p_items millrace.work[], p_locked bigint[], OUT items millrace.work[], OUT late integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a0171385a8b7fbeabbfbd0dc1e90365c
 function millrace.admit_arrivals(p_stage_id integer, p_limiter millrace.limiters, p_room integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ecb2141302fa861a9f792b6edbcaa03
 function millrace.adopt(p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean DEFAULT true, p_else text DEFAULT NULL::text, p_portion integer DEFAULT 250) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd30f153dd1aad96e9471a9ee212cb73
@@ -2368,7 +2378,7 @@ function millrace.advance(p_stage_id integer, p_run_ids bigint[], p_list boolean
 function millrace.advance_each(p_stage_id integer, p_run_ids bigint[]) returns millrace.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bb116a833de239148ff1e4c1e31aa6
 function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee0744cf42aa4d289ccac0997b31bf90
 function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
-function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body e47dd4867d11c052887d6fe028732d9c
+function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body bf4af120b8e3eb3953c70530e6a3d9eb
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
 function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
 function millrace.answer_by_value(p_pipeline_id integer, p_stage_id integer, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975366b08c7ea3e91e8cb399f741982
@@ -2405,7 +2415,7 @@ function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) 
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
-function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ffe3f66b1dfd9c05a7303808de1e9b7
+function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body d3ee1b8ff7949a3281ba1367214f0e07
 function millrace.backoff_seconds(p_backoff jsonb, p_retry_count integer) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 569c3714442c408d27c284fb7882bb29
 function millrace.batch_bytes() returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 39f774ee2022ff6a2ef36acba00b2a25
 function millrace.batch_bytes(p_setting text) returns bigint language plpgsql immutable set search_path=pg_catalog, pg_temp body 22b2c09dc4617a9ba41b799b3e03a2bf
@@ -2414,12 +2424,13 @@ function millrace.begin(p_pipeline text, p_value text, p_limit integer) returns 
 function millrace.begin_adopted(p_pipeline millrace.pipelines, p_keys text[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73a50d83101f9ffc11aaa2ce5351ab3a
 function millrace.begin_adoption(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b441aca72a99ceaaf27213bea138bc0
 function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_means text, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bcc3086f1360cf433e2d1d5a1df2d459
-function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1dd99188c8a750f77e6532166a2b6fe8
+function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 30d964dc552e4b0effa09c7283208ecb
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 95eb11bd16faa8b7ec1d75c07f4d1823
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
 function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
-function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2ccba3da2b261509a316940bed55223
+function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false, p_anew boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a95f6567c9ca70fa2f8ee32326149538
+function millrace.begin_unless_unchanged(p_stage_id integer, p_run_ids bigint[], p_shown boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c6d819cd5b0ac67b08b796bdaa5dcb1c
 function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 9a5cd49394ed06defd064b18fae4e255
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
@@ -2443,7 +2454,8 @@ function millrace.bulk_fault(p_bulk millrace.bulks) returns text language plpgsq
 function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body eee406889613be003d0683cbb44f5429
 function millrace.bury_message(p_message millrace.alert_messages, p_status integer, p_error text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 447c877f7573b8abb07a5687ccdc5acb
 function millrace.bypass(p_pipeline text, p_stage text, p_reason text, p_until timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ad660ac8ee9d877934003e916944532
-function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ff93c0af36bf2e033c90374231172d95
+function millrace.bypass_due(p_stage_id integer, OUT begins boolean, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ca0f6b3c1b523f791a096a8b761c507b
+function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 760e9f26866162d8b9624a7e92eebd19
 function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 5ec3a2a0aa87445639b9543f2babd140
 function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body b2492ba6fc91729503ed75cbd5895c95
@@ -2463,7 +2475,7 @@ function millrace.check_alerts(p_definition jsonb) returns void language plpgsql
 function millrace.check_answer() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 38f54185c3a74423c81b69fd85612255
 function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 7bec05a6f84180a735d73c304bf94ef8
 function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4dd520b4a08f334daf81ea997891f7de
-function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 59560db1f505dac418a955e562977ba4
+function millrace.check_between(p_after bigint, p_until bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body ffa0b902a3571fe19063f836fc100278
 function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 83130e0d275472a4f991037363d14bce
 function millrace.check_changed_children(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 03513b969bbfe8b442f64515699f9401
 function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2af56a993c0f13852aef07a3fd1788cd
@@ -2484,7 +2496,7 @@ function millrace.check_fencing(p_items millrace.work[], p_locked bigint[], p_la
 function millrace.check_flag(p_new millrace.pipelines, p_mode text, p_share numeric, p_groups text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 889c0139b792a758abad05a37745fb6f
 function millrace.check_foreign_pressure(p_stage jsonb, p_place text[], p_pipeline text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body dad3753fe8b4c707146e4b7504320a04
 function millrace.check_inserted(p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body d46e08575e10c42f65ab5b2a0909be73
-function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body b0dcaa7a2f737c989ff12cad4c710a56
+function millrace.check_invariants() returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 84c867491bd64eddeef1ac0c39215e8b
 function millrace.check_items(p_items jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 36b45cf827224e4bf7aabd151a237fee
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
@@ -2518,7 +2530,7 @@ function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle 
 function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 79002a072e4516a4f464669b60e2eee5
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
-function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e67330386d1a942a3259da215b5e091c
+function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 074cb2e161a4dd393a0a058ace76fa13
 function millrace.check_status(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body b940ae0d0fb5a771e168a6f3cc4fe50a
 function millrace.check_status_chain(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body fb885d2290894d3c96cbca519f9d0eb2
 function millrace.check_status_columns(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body aa710c5483d67ff17cf66cc61231e5ee
@@ -2533,6 +2545,7 @@ function millrace.check_throttle(p_limits jsonb) returns void language plpgsql i
 function millrace.check_throttle_end(p_until timestamp with time zone, p_reason text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 76cc5c6e8db07ca783d206c7164aa011
 function millrace.check_trace(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 6fe9b725ffe76d16708c692c367b2446
 function millrace.check_turns(p_turns jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afa787d05030e00e27df7c1e1f92ab9d
+function millrace.check_unchanged(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 2b805bfa32e8162a0cbd724605c6e714
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
@@ -2544,17 +2557,18 @@ function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, 
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b81aafb7e108dcdf607db7d7370a3ff1
 function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b6e30938badc33cc4865757ad2c9600
 function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3c46512e005bad65b75d42ed7f3440
-function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e9f08422b47589b90602756c7b0ea51f
+function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 41356116eef4f61b85716462c5eff438
 function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4dca320eceff3b307ff4cf2fed1c528f
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
-function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fab1a8a253ce39350640d1ab6cca4c
+function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4447348829655f385fe417526b1bbfdd
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
 function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 57f5b6914ce32365294bb4544c2d2e0f
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
+function millrace.codes_sql(p_table text, p_time text, p_at text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9f943c323279563911fd345e58a940a
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
-function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 906b2fd75f102f947dac79dc78e80eef
+function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body de438407193da38d8c1c9b8a6d6cef31
 function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0f8020403f42e7bc5151e8ddff84ff4
 function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c008243a5829c6249be8a3c77a716e7
 function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
@@ -2564,7 +2578,7 @@ function millrace.consume_child_tallies(p_fan_out_id bigint) returns void langua
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
 function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df4d524d22ae684c7022c67ea7accafb
 function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
-function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68187b39583396f8d70e661fda89f8e2
+function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b704daf14e585a2ea3fd8d9d0833e3c
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
 function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
@@ -2580,21 +2594,23 @@ function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns tex
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 1d62d310cfcbf3929645a1e71249d741
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
+function millrace.deed_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c307a7de011ab6376a060a8231f619c8
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37b192520ab64c011c1bc16c236a60fd
 function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 92de7c6eddeb5d90d90b659a7f5cfbf9
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body ed98565c4d19fa9fe8e51fc595681c5f
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
-function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body 3c99eaae40136660562de2ad3540e5ad
+function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body edbc712ed759d457617ddb7ca8b6c595
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
+function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid language plpgsql stable set search_path=pg_catalog, pg_temp body 2740390d805a557f4d3e5fecd4310907
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
 function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e59456bf0dbfb79fe907577ebc4c1b0
 function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c47c64f079295d7cd20d34821db3794
 function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa95a95b0c328b49db53cd8577e1309f
 function millrace.do_to_run(p_run bigint, p_request jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f6bccd2e2675877a9dd11ee8f43e0a
 function millrace.do_to_slice(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c2593fc9e693b105d2225d15c760af55
-function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c444d6c9aadcf7d5e98497ba50487ea3
+function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 1bf610bbc748808cf5da0169d5419d55
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
@@ -2631,7 +2647,6 @@ function millrace.due_messages() returns bigint[] language plpgsql volatile set 
 function millrace.due_of_payer(p_stage millrace.stages, p_payer millrace.payer, p_uncounted boolean) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 55cdca7c84dd7688f79c6f08a193ad99
 function millrace.due_rows(p_pipeline millrace.pipelines, p_after timestamp with time zone, p_after_key text, p_limit integer) returns TABLE(key text, due timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp body 769c535251184ca196c288f56bd9b098
 function millrace.due_to_prune(p_pipeline_id integer, p_table_name text, p_column text, p_days integer, p_from timestamp with time zone, OUT due bigint, OUT oldest timestamp with time zone) returns record language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 5975c99d30c7e977b7b1f13d4cea738d
-function millrace.duration_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 7e0efd3a1c20e91671a2c0f908af79b9
 function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 496ecac29a6a509d55d9c917c971ccd7
 function millrace.end_adoption(p_pipeline millrace.pipelines) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd6e2921439163c3f5f50f2c4ff09f33
 function millrace.end_bypass(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 95871a278a0c01ae3a1cfa57730f0d22
@@ -2640,13 +2655,13 @@ function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_f
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_throttles() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 621d8b694afa1b981a4b2b64a2538506
 function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
-function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body e0dc2ac01f28e9f6844f8e396ec42bcf
+function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body 55ebc008834c1cb13c50e67d29811b90
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
 function millrace.engine_values() returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body db84c188ef5f783455dfa2ae3b71a4b0
 function millrace.enqueue_stage(p_run_ids bigint[], p_stage_id integer, p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e592919fee24736c3472e931eed1c983
 function millrace.enter() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body de8d4259bc02dd41a1e567fe2d01594a
-function millrace.enter_gate(p_stage_id integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 07dec32088e8bb1c8ff8939bd5ddd2d0
+function millrace.enter_gate(p_stage_id integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body d795b5ff6ff5b198a7289d2dbe2144b6
 function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
 function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body bb1c603f3aa1b6f491951d2c41b9e10c
@@ -2661,7 +2676,6 @@ function millrace.fail_one(p_run bigint, p_stage text, p_message text, p_permane
 function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2031b29cdb10474311cc7a1a4d68a9ca
 function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1682d06771d8beba770228cb376e4e83
 function millrace.fail_tired(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 09094b42cac5e0769a843249583548b1
-function millrace.failure_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6380f69cb8fcabbf1e895f09fce3ca98
 function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 27a03b34860f77b63492447eb30c44b6
 function millrace.fan_in_verdict(p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamp with time zone, OUT outcome text, OUT error jsonb) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body cdf8b99df7a8ae40ecb5d90571c50c66
 function millrace.fan_out_of(p_attempt millrace.attempts, p_child_pipeline_id integer) returns millrace.fan_outs language plpgsql volatile set search_path=pg_catalog, pg_temp body 58571f71d0a29d1a7f112bdc37063d56
@@ -2670,10 +2684,10 @@ function millrace.fault_of(p_schema jsonb, p_sentence text, p_otherwise text, p_
 function millrace.faulty_jobs() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 00e922ec328f17fdd674861fd94773e4
 function millrace.figure_columns() returns text[] language sql immutable set search_path=pg_catalog, pg_temp body f02a7943aa7490557cb34b7f01278f57
 function millrace.figure_rows(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_by_minute boolean) returns SETOF millrace.minutes language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, jit=off body 02061d2052a63bf79a3c2ad14cd58195
-function millrace.figure_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 409459c4a52051a9379f6684639fb174
+function millrace.figure_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 63e3e179b575b9f1335f772d410d4a3c
 function millrace.figures(p_pipeline text, p_stage text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone) returns TABLE(completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body af36bc7cf49883e1bbcec096dd7aac7c
 function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 9d6792294071323cbcc0e9d83b93ece4
-function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f530e603c48eab357e642de00667df2
+function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0b088427af7603d1e79411027a21e2
 function millrace.filter_conditions(p_filter jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1620b83e4b08f764d4ce9f46082ce8cc
 function millrace.filter_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e650dc9a67cf94da74a463189c08a73d
 function millrace.filter_portion(p_filter jsonb) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 1642b2dce64a468eef02292b9664e4de
@@ -2685,7 +2699,7 @@ function millrace.find_runs(p_filter jsonb, p_after bigint, p_limit integer, p_u
 function millrace.finish_bypass(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337ff2fc51d2e411cff13332295107e2
 function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91363e12cade6f7bd2e909f8d74ac114
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
-function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
+function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, enable_memoize=off, work_mem=16MB, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
 function millrace.follow_ages(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50b4c6f64a62a0254d9b9e4d50772807
 function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
 function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
@@ -2699,6 +2713,7 @@ function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) return
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e45390a6a88bf6918aa0dd8832201db0
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
 function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3fe0a0074860406761593a30672204
+function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
@@ -2709,7 +2724,7 @@ function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
 function millrace.go_on_checking(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c8caf67f57ff76657010ca00d0459c
-function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 9813cda8a5fd438627f6afc26c02533b
+function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b39e5578dcdaaadd053ab677baa0ef2a
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
 function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6788d3927b6b3ab92870f8cbc7dba11
@@ -2736,6 +2751,7 @@ function millrace.in_flight_under(p_limit_id integer, p_most integer) returns in
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
+function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body bb6f03618a94f4953a62f9888e68463b
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
 function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
@@ -2746,20 +2762,22 @@ function millrace.is_latest_run(p_run_id bigint) returns boolean language plpgsq
 function millrace.is_only_root(p_stage millrace.version_stages) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 8385d31aefb722ca77e228cb875b57ab
 function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 94c1fca994afdd879aac658512d71d68
 function millrace.is_rested(p_ways integer[], p_key text, p_due timestamp with time zone) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5bcf198b0519f76e23b2191a927b5a21
-function millrace.is_short(p_from timestamp with time zone, p_to timestamp with time zone) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a9578b1817fa10e10e49573b2ca4d69a
+function millrace.is_short(p_span interval) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 3e747d92606876bac2ba2278deb482e4
 function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body f5d9019d34cfac237a9af3ae77629534
 function millrace.is_spent(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f423a3b239fa36a916e125a9afc4bce
 function millrace.is_spent_out(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 75693bd258dc0cf4ba04b3e3541bcb47
-function millrace.is_spent_under(p_limit millrace.shared_limits, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 45a0ba073be78fd0e245e8fd531a9f45
+function millrace.is_spent_under(p_limit millrace.shared_limits, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body c355b7e30a1fed7d4a8e62bb936aec3f
 function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 70d7fef8271db1dd9acf403b61d234a6
 function millrace.item_numbers(p_keys text[]) returns integer[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 5cd2a065766807aa4af18473cc75d532
 function millrace.items_of(p_items json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 368028c5f168b565f049d053e6413364
 function millrace.join_children(p_fan_out millrace.fan_outs, OUT ready integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ffedb9d4aabffbccfa88f819206a23bc
 function millrace.json_path(p_path text, p_key text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a239d4169f2317dd11ee7b93e1f8cb36
-function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c90d6a29b41787c0de3b4776ae64579
-function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 906261010856a93a9f1848697e9f20ce
+function millrace.judge_kind(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a8a5b8dfacc4ea6b96c6acb8d31eb36a
+function millrace.judge_or_report(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2fc3fdfff6f4a401be55aff13c4d00d2
+function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e4c61e891014bc87d41b0153d753ba2
 function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
+function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b6a4137d773360c1fddf9c2f0a90ae0
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
 function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
@@ -2778,7 +2796,7 @@ function millrace.last_answers(p_limit integer) returns TABLE(status_code intege
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f8ac036198f48cddc165c8977404024
 function millrace.late_counts() returns TABLE(stage_id integer, late bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9ecbf36d5b98bea65b74a30da774a5
 function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f798ab5b6d7bb3659a728de4500f9c0
-function millrace.late_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 0c0db8d8dacba153c9b7e98a1dffb567
+function millrace.late_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 48edd239c3bc4f52ca7047fa3b2a26ce
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
@@ -2817,6 +2835,7 @@ function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_i
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
 function millrace.live_workers(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cdbaa02e164dd755986a7bd32e86bd
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
+function millrace.lock_before_stages(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b878131c7cea148e38c447d0c94c65c
 function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a0143bbd27a7a0c345ed123f2b7ea15
 function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e0016e3ad777768b9a57d1c61b723a59
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
@@ -2872,12 +2891,12 @@ function millrace.note_operator() returns trigger language plpgsql volatile secu
 function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
 function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9bd79947a1bdf3ee78153fa38b6e3f9
 function millrace.note_run(p_verb text, p_run bigint, p_stage text DEFAULT NULL::text, p_outcome jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f6eed3052f5602e29f2c61dc8844e28f
-function millrace.note_share(p_stage_id integer, p_room integer, p_is_short boolean, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ef5d5863210844374934be576008653
+function millrace.note_share(p_stage_id integer, p_room integer, p_short_of integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ee24c97f092f116f1ee7ae307c66464d
 function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c688ce589f74cc8d7615e27df805c529
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
 function millrace.note_switched() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body db760fbad0561eefeec3ca885c4183fb
-function millrace.note_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fe0821d9d7afec29d3f655985e1f42b
+function millrace.note_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a9d668a4fb87646d7baee7a701b2824
 function millrace.nothing_done(p_version_id integer) returns TABLE(value text, before integer[]) language sql stable set search_path=pg_catalog, pg_temp body f8b9b72d87929a7ae35800022bb177ac
 function millrace.now() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 29396b4a64060706b0495e01ebaeb830
 function millrace.object_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body cc8cfbd960667cc6084fc8f8aa427063
@@ -2907,11 +2926,12 @@ function millrace.parents_to_collect(p_except bigint[]) returns bigint[] languag
 function millrace.parents_without_child(p_child millrace.pipelines, p_stage_id integer, p_run_ids bigint[], p_free text[], p_faults text[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b3192ee5b99d2d2e1c000f8a2e78313a
 function millrace.parse_items(p_items json, p_key text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b7bbc3f284af271143080b7583449ed
 function millrace.pass(p_stage millrace.stages, p_items millrace.work[], p_guarded boolean DEFAULT false, OUT passed integer, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ea4f1f0fc7ce4ec49c5990c247a16aa6
-function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7aa6fcf0f0f1273176b9f03524c27348
+function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4518111345a125577a97de09c915a046
 function millrace.pass_back_pressure(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 98d4dbc6ea24cc9e24c3ac9d207b1232
 function millrace.pass_if_open(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df9f21f1d1e2cc48d5bbd71220fa71fc
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd7141085aa8e303453b1580a780493
-function millrace.pass_set(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 914ab440ac33293315164ff8d529216c
+function millrace.pass_next(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 017888f55f54f632ff09c05126bf9d2a
+function millrace.pass_set(p_stage millrace.stages, p_attempt_ids bigint[], OUT passed integer, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21e0580b6124efe7bab05067d915a531
 function millrace.pass_shared(p_stage_id integer, p_may_wait boolean) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 184ad1705063a692862787802330db32
 function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b675541c399f58cd5d3c89e904d91ed7
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
@@ -2952,7 +2972,7 @@ function millrace.queue_attempts(p_stage_id integer, p_run_ids bigint[]) returns
 function millrace.queue_here(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2156f9c6738bedb51ee3f323446c0a46
 function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ba78172a4dc374ca9057225517db284
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
-function millrace.queue_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body dd4cfe066cb4df99f0a42a961001fd0c
+function millrace.queue_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c3f71ddea81e365311beaabde3af3ff4
 function millrace.queued_at_gate(p_stage_id integer, p_run_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7758448783a5eeffc956ffbf8b9d49ab
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
@@ -2995,10 +3015,10 @@ function millrace.resend(p_channel text) returns integer language plpgsql volati
 function millrace.reset(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ff936191f4ea9ba163cf3660836839e8
 function millrace.reset_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2f7bafc553f7962b2add4c08fe92ac7f
 function millrace.reset_failed_children(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ce75849d0943bfba1ba26cb4803ea573
-function millrace.reset_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 321db140d77e2e11361430857d006725
+function millrace.reset_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e8358a045708b36dddda142adbbf4635
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
-function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f4b4dab0234c9799b54661a56996aea
+function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b9ead80c8108b16f29125f3e1b9f18c2
 function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body ee901c184981233ce833029e584ab75d
 function millrace.retention_days(p_pipeline millrace.pipelines) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 5fd9d43c5e28ead63a477b201ef9bbac
 function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 38d918f8bf4458cf0eed6ce3163f8f91
@@ -3012,9 +3032,9 @@ function millrace.retry_one(p_run bigint, p_stage text) returns void language pl
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb2a2a6f7bb773c0598fc459927ddb28
 function millrace.rivals_of(p_limit_id integer, p_stage_id integer, OUT rivals integer, OUT is_next boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7f83a04730b3b4ef59565e46bdcf8
-function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT is_short boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 409986273b512919e3c9af3d25787365
+function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 10700f10faea0f8d68d5552fe31c2d00
 function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 491360df3ab2673dd3bc1514db567247
-function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09828aecdd87720d9b15d7df205afa3b
+function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 064cc160e86b633e38848b26d839610d
 function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a24ff3faf3e414e430fc28532d926fac
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
@@ -3026,12 +3046,12 @@ function millrace.rows_shown_wrong(p_pipeline millrace.pipelines, p_values text[
 function millrace.rule_fault(p_rule millrace.alert_rules) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e7b526499fa8b664f713d05a40462847
 function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body eb46d4ef5742b1412999343dda0d0c14
 function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb) returns millrace.alert_rules language plpgsql stable set search_path=pg_catalog, pg_temp body 0c4dc0cab044afacb5bfe0d2559978c3
-function millrace.rule_targets(p_rule millrace.alert_rules) returns TABLE(pipeline_id integer, pipeline text, stage_id integer, stage text) language plpgsql stable set search_path=pg_catalog, pg_temp body 37222ec4110c6e27b40ae401921a036b
-function millrace.rule_values(p_rule millrace.alert_rules, p_now timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b98769dd7637cdc5ff5dab772f0b9678
+function millrace.rule_targets(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, kind text, above numeric, fewest integer, since timestamp with time zone, short boolean, pipeline_id integer, pipeline text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 2ad096e333965066a7cc9cdb4f56f112
+function millrace.rule_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 773e4edee404609445a2c17b386061fe
 function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off body 835a37039c538f22c1ff77b0c0c83572
 function millrace.run_seen(p_caller millrace.caller, p_run bigint) returns millrace.runs language plpgsql stable set search_path=pg_catalog, pg_temp body cf4d797aad618388c9244a98e505f287
 function millrace.run_sla_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body ab8de17797dda35e9f2a9acccfac8974
-function millrace.run_sla_values(p_rule millrace.alert_rules) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6fd180a18e76d3f6ed0612f40933dc92
+function millrace.run_sla_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 745993d3512eaea159828af6c3d167ea
 function millrace.run_under_way(p_pipeline_id integer, p_stage_id integer, p_entity_id text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body e2846ed5225697334124a10096b5b09c
 function millrace.running_of(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b4745df4cad4704b6bd9e187d354bb7f
 function millrace.runs_found(p_text text, p_pipeline text, p_limit integer) returns TABLE(run_id bigint, found_by text, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body ab4e6c671b3fe36efaf6c1160f8dbd06
@@ -3045,19 +3065,20 @@ function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) retur
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_label(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a038184f62951ea52f811d29da9d95
-function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 902ec26bbfce4f98f230404cd226b910
+function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer, p_room integer DEFAULT NULL::integer, p_short_of integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6c668d50cd3da3caab80b7c5007df63
 function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 886a2a894a82d439365d782016e20699
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
 function millrace.save_quota(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 30172af856d8ef4242ffbee2c64e887f
 function millrace.save_retention(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86351f95c8b08b5b9c6f6d36dab7b1a0
 function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b10ffed2e4e5bd587acb32018aaffd93
 function millrace.save_shared_names(p_pipeline_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 3b3dee7f92c4247163b1c325f63a17fe
-function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 506f2dc6e3365d9ec77377d65619cb97
+function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body b1f3e298786161ca8bbb53364c5b6de6
 function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fa16958172adec5ba9581a1c58f18f94
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
 function millrace.save_trace(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 9fa8a734dd68a50411621cb66467bf7c
+function millrace.save_unchanged(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e059a14c1db49ca8ba005a8f44c8f16
 function millrace.save_values(p_pipeline_id integer, p_version_id integer, p_status jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ad529a9a2282601074d8a95505357a55
-function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd1aaf182bc918595c142f7060ebe68
+function millrace.save_version(p_pipeline_id integer, p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 050c8df05c244dc67aedeb9225e5f047
 function millrace.save_version_stages(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 36c2c761b204a0984ab1c95bf9762706
 function millrace.save_when_spent(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 2c63e98732f6948d068f41541f3f951d
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
@@ -3075,14 +3096,14 @@ function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[])
 function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
-function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 391cbe55065fe779384eed3ddbbbb36b
+function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c61db3984e9110c384f42c39a68d23d
 function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.share_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body e333befc7d958eb8d8a459c2d1a9ad87
 function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body e7c41f93e7ab41ab4c58f3920192f417
 function millrace.shared_limit_named(p_name text) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body be717c2d34bc2081ff1a895017a04faa
 function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e256e6d5f67173ddeb12390f79a8ca39
-function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c7c562e63379b6ae8b706e9b379d13d
+function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body efb238ded7ad24f1c348590f5b537959
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e
 function millrace.show_due(p_pipeline_id integer, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bf08afafdb3afa87c657bd3fbfa5cf
@@ -3132,7 +3153,6 @@ function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) retu
 function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1fc2507151ee638e60a040792f140d
 function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
-function millrace.spending_values(p_rule millrace.alert_rules, p_from timestamp with time zone, p_to timestamp with time zone) returns TABLE(pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 84ac27a746de48e3e1b3f5b3620a3506
 function millrace.spent_under(p_limit millrace.shared_limits, p_kind text, OUT spent numeric, OUT bound numeric) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cd7a12bc06cab4dcb6a70e2451bd774
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ea36b99b95a99a4f0fcd269555958124
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 9805781d8679b8fca113b94f78b2f222
@@ -3188,7 +3208,7 @@ function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgs
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
 function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
 function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
-function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 818aef2a22e6d866c21ccd8de5bd7be4
+function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a07f50e79afec397feb033e72f41e0
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
@@ -3207,7 +3227,7 @@ function millrace.take_ending_back(p_run millrace.runs) returns void language pl
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
 function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
-function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ee1f2d80c7447531964ba13662234dd
+function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa42fb6ceb7f2633d8b48db951336bc
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
 function millrace.take_up(p_pipeline text, p_stage text, p_limit integer DEFAULT 1000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 88a981b591d34a4c4e731c3dc593fa80
 function millrace.take_up_portion(p_stage millrace.stages, p_ids text[], p_limit integer, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 786df93bfee56577e228d4d5966a68ea
@@ -3259,7 +3279,7 @@ function millrace.wake_headers() returns jsonb language plpgsql stable set searc
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4f35ec88e45dd0019bda8043a4144a2e
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
-function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 035a83384a7249a1a258f3208509efd6
+function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aecce4db49a0ecc74ccca0e5b9db1b5a
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.was_left_out(p_error jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 6912a0544cb378f47f9842bb85b196a5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
@@ -3335,6 +3355,8 @@ function public.articles_apply_score(p_items jsonb) returns void language sql vo
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fb8ab10993be79bfe4915308aa1d684b
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
 function public.articles_apply_thumbnail(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body c0996d600cdb9b22e101c4aacf9a79c6
+function public.awaits_page(p_link_id bigint) returns boolean language sql volatile set search_path=pg_catalog, pg_temp body b85ed0d2e1c1c0e070822d13c2450de0
+function public.begin_where_rows_are() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f2e42c4962e2a958d778521482b28a19
 function public.board_url(p_host text, p_path text, p_query text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body 8155ab090a98479174269aa5c33ff775
   grant execute to service_role
 function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 908460221d8ba9d634242f03b8930411
@@ -3351,15 +3373,17 @@ function public.clerk_org_id() returns text language sql stable set search_path=
   grant execute to service_role
 function public.company_key(p_name text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 81aa28d7fb33b89378ab9658ce7b36ab
   grant execute to service_role
-function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body c4dc7243f942e4c6443ddd8c3b7f784c
+function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7df3b0fcb4df4397b1a4d2ef17c8906a
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
 function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef440d394ad33ea53c62155bd351aa7a
+function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37a4813220f043cf9297dc4574d5ce6d
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
 function public.keep_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f8be248133952e16c73f9c0c0dad463
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
+function public.link_was_at(p_link_id bigint, VARIADIC p_stages text[]) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 70cc338ebff8b09e19ef8a73bb975b4c
 function public.millrace_act(p_request jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 559856e2c7713bfd93cf30fbcf7efe2b
   grant execute to authenticated
   grant execute to service_role
@@ -3446,7 +3470,7 @@ function public.postpone_source(p_source_id uuid, p_error text) returns void lan
 function public.prepare_link_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body dd80ecb1aade52fdcc7abc7db033655b
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
 function public.save_companies(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 292cec6d3fd578f8a0b95d4c1a432d79
-function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef1d1c8301b2b54ba0acacf80183842e
+function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 130c47c3cdb6f5a8d6fd12b78942b4b3
   grant execute to service_role
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 04a5cea24405025bd376f1cbf15ade83
 function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9

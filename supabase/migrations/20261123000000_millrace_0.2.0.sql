@@ -725,6 +725,7 @@ create table millrace.bulks (
   why text,
   created_at timestamptz not null,
   began_at timestamptz,
+  worked_at timestamptz,
   ended_at timestamptz
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';
@@ -737,6 +738,8 @@ comment on column millrace.bulks.frozen_at is
   'Runs that came to match after that are none of it.';
 comment on column millrace.bulks.next_run_id is
   'All runs up to this one have been looked at, but for those in held.';
+comment on column millrace.bulks.worked_at is
+  'When its last slice was worked off.';
 comment on column millrace.bulks.held is
   'Runs that somebody held when it came to them; each slice looks at them again.';
 comment on column millrace.bulks.passed_over is
@@ -1196,7 +1199,9 @@ select pg_temp.drop_functions(array[
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
       'millrace.fan_out_faults()',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
-      'millrace.is_pressed_back(millrace.stages)', 'millrace.switch(text, text, bool)'
+      'millrace.is_pressed_back(millrace.stages)',
+      'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
+      'millrace.switch(text, text, bool)'
     ]::text[]);
 
 -- What a table must have before a pipeline can be attached to it
@@ -2320,13 +2325,15 @@ begin
   kept := cardinality(p_items);
   batch := millrace.batch_of(
     p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
-  if pg_column_size(batch) <= p_bytes then
-    return;
+  if (pg_column_size(batch) <= p_bytes) is not true then
+    v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
+    kept := cardinality(v_built);
+    batch := millrace.batch_of(
+      p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
   end if;
-  v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
-  kept := cardinality(v_built);
-  batch := millrace.batch_of(
-    p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+  if p_stage.has_unchanged then
+    perform millrace.keep_inputs(p_stage, batch);
+  end if;
 end
 $$;
 
@@ -2822,6 +2829,7 @@ begin
       'Create the function in an earlier migration and name it with its schema.');
   end if;
   perform millrace.check_conditions(p_stage, p_definition);
+  perform millrace.check_unchanged(p_stage, p_definition);
   perform millrace.check_on_demand(p_stage, p_definition -> 'stages');
   perform millrace.check_ends(p_stage);
   perform millrace.check_thresholds(p_stage, p_definition -> 'stages');
@@ -3281,9 +3289,9 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
-  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.shared_limit_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
   union all
@@ -3300,6 +3308,8 @@ as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.bypass_faults f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.unchanged_faults f
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
   union all
@@ -3345,8 +3355,7 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.job_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.stage_faults f
@@ -3355,18 +3364,15 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.limit_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.metadata_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.fan_out_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
+  where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.sum_faults f
@@ -3380,6 +3386,10 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.bypass_faults f
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.unchanged_faults f
   where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
@@ -3930,7 +3940,7 @@ $$;
 
 -- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
 -- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
--- only what is still started under its token.
+-- only what is still started under its token. A former result that is taken counts as copied.
 create or replace function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -3972,6 +3982,11 @@ begin
     array_agg(d.usage) filter (where d.usage is not null)
   into v_changes, v_run_ms, v_wait_ms, v_usages
   from done d;
+  if p_items[1].service = 'unchanged' and p_items[1].job_id is null then
+    perform millrace.note_pulses(
+      'copied', array_fill(p_items[1].stage_id, array[coalesce(cardinality(v_changes), 0)]));
+    return v_changes;
+  end if;
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
     cost_usd, input_tokens, output_tokens)
   select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
@@ -4188,6 +4203,7 @@ as $$
         'otherwise', s -> 'otherwise',
         'after', s -> 'after',
         'given', s -> 'given',
+        'unchanged', s -> 'unchanged',
         'on_demand', case when s -> 'on_demand' = 'true' then true end,
         'ends', s -> 'ends',
         'child', s #> '{child,pipeline}',
@@ -4313,6 +4329,7 @@ begin
   returning id into v_id;
   perform millrace.save_version_stages(p_pipeline_id, v_id, p_definition -> 'stages');
   perform millrace.save_endings(p_pipeline_id, v_id, p_definition -> 'stages');
+  perform millrace.save_unchanged(p_pipeline_id, v_id, p_definition -> 'stages');
   update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
   return v_id;
 end
@@ -4711,7 +4728,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "completion":{
         "type":"object",
         "properties":{
@@ -4729,7 +4748,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4755,7 +4774,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "agent":{
         "type":"object",
         "properties":{
@@ -4769,7 +4790,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4795,6 +4816,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
        "child":{
         "type":"object",
@@ -4847,7 +4869,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4903,7 +4925,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4932,7 +4954,7 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -4955,13 +4977,14 @@ as $$
         "type":"object",
         "properties":{
          "rate":{"$ref":"#/$defs/rate"},
-         "back_pressure":{"$ref":"#/$defs/back_pressure"}
+         "back_pressure":{"$ref":"#/$defs/back_pressure"},
+         "shared":{"$ref":"#/$defs/shared_20"}
         },
         "additionalProperties":false,
-        "wanted":"an object of rate or back_pressure or both",
-        "remedy":"Set rate or back_pressure, or leave limits out: then the gate passes whatever comes.",
+        "wanted":"an object of rate, back_pressure or shared",
+        "remedy":"Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.",
         "minProperties":1,
-        "maxProperties":2
+        "maxProperties":3
        },
        "shows":{
         "type":"object",
@@ -5158,13 +5181,7 @@ as $$
     },
     "priority":{"type":"boolean","wanted":"true or false"},
     "back_pressure":{"$ref":"#/$defs/back_pressure"},
-    "shared":{
-     "minItems":1,
-     "type":"array",
-     "items":{"$ref":"#/$defs/pipeline"},
-     "wanted":"a list of names of shared limits",
-     "remedy":"Write [\"scrapes\"]."
-    }
+    "shared":{"$ref":"#/$defs/shared_20"}
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
@@ -5220,6 +5237,19 @@ as $$
    "maximum":100000,
    "remedy":"It is how many may be unfinished at the later stage; to let nothing through, pause the stage."
   },
+  "shared_20":{
+   "minItems":1,
+   "type":"array",
+   "items":{"$ref":"#/$defs/pipeline"},
+   "wanted":"a list of names of shared limits",
+   "remedy":"Write [\"scrapes\"]."
+  },
+  "when_spent":{
+   "type":"string",
+   "enum":["wait","bypass"],
+   "wanted":"wait or bypass",
+   "remedy":"wait works it in the next window, bypass leaves it out and remembers its rows."
+  },
   "shows":{
    "type":"object",
    "properties":{
@@ -5233,6 +5263,12 @@ as $$
    "additionalProperties":false,
    "wanted":"an object of queued, started and completed"
   },
+  "unchanged":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath",
+   "remedy":"Write for example \"$.needs.fetch.fingerprint\" or \"$.entity.body\"."
+  },
   "on_failure":{
    "type":"string",
    "enum":["fail_run","continue"],
@@ -5245,7 +5281,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_23":{
+  "ends_26":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
@@ -5571,6 +5607,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.shared_limit_findings() f;
   return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
   return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.deed_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
@@ -6800,9 +6837,9 @@ begin
     select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output)
+      created_at, started_at, finished_at, output, input_hash)
     select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output
+      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
     from millrace.runs r
     cross join lateral (
       select o.id
@@ -10435,19 +10472,15 @@ as $$
         sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
       from bucket b
       group by 1, 2, 3
-    ), coded as (
-      select c.pipeline_id, c.stage_id, c.minute, jsonb_object_agg(c.code, c.n) as codes
-      from (
-        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-        from taken t
-        cross join lateral unnest(t.codes) u
-        group by 1, 2, 3, 4) c
-      group by 1, 2, 3
+    ), coded as materialized (
+      select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+      from taken t
+      cross join lateral unnest(t.codes) u
+      group by 1, 2, 3, 4
     ), delta as materialized (
       select *
       from counted
       left join measured using (pipeline_id, stage_id, minute)
-      left join coded using (pipeline_id, stage_id, minute)
     )$q$,
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
@@ -10455,6 +10488,40 @@ as $$
     (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
         i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
       from generate_series(0, 31) i))
+$$;
+
+-- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
+-- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
+-- at once, since calls for a thousand stages would take most of the time.
+create or replace function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($q$
+    select f.pipeline_id, f.stage_id, f.at,
+      case
+        when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
+        else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
+      end as codes
+    from (
+      select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
+      from (
+        select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
+        from coded d
+        union all
+        select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
+        from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
+        cross join lateral (
+          select t.codes
+          from millrace.%2$I t
+          where t.pipeline_id = w.pipeline_id
+            and t.stage_id = w.stage_id
+            %3$s
+          limit 1) t
+        cross join lateral jsonb_each_text(t.codes) o) k
+      group by 1, 2, 3, 4) f
+    group by 1, 2, 3$q$,
+    p_at, p_table, 'and t.' || p_time || ' = w.at')
 $$;
 
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
@@ -10465,26 +10532,27 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s, case
-        when count(d.codes) > 0 then millrace.add_codes(array_agg(d.codes))
-      end
-    from delta d
-    group by d.pipeline_id, d.stage_id %6$s
-    order by d.pipeline_id, d.stage_id
-    on conflict (%7$s) do update set %8$s,
-      codes = case
-        when excluded.codes is null then t.codes
-        when t.codes is null then excluded.codes
-        else millrace.add_codes(array[t.codes, excluded.codes])
-      end
+    select s.pipeline_id, s.stage_id, %4$s %3$s, k.codes
+    from (
+      select d.pipeline_id, d.stage_id, %5$s as at, %6$s
+      from delta d
+      group by 1, 2, 3) s
+    left join (%7$s) k using (pipeline_id, stage_id, at)
+    order by s.pipeline_id, s.stage_id
+    on conflict (%8$s) do update set %9$s, codes = coalesce(excluded.codes, t.codes)
     returning 1$q$,
-    p_table, p_time || ',', string_agg(c, ', '),
-    case when p_time is not null then format('date_trunc(%L, d.minute, ''UTC''),', p_time) end,
-    string_agg(format('coalesce(sum(d.%s), 0)', c), ', '),
-    case when p_time is not null then format(', date_trunc(%L, d.minute, ''UTC'')', p_time) end,
+    p_table, p_time || ',', string_agg(c, ', '), 's.at' || left(p_time, 0) || ',', a.at,
+    string_agg(format('coalesce(sum(d.%1$s), 0) as %1$s', c), ', '),
+    millrace.codes_sql(p_table, p_time, a.at),
     concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
     string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
   from unnest(millrace.figure_columns()) c
+  cross join lateral (
+    select case
+      when p_time is null then '0'
+      else format('date_trunc(%L, d.minute, ''UTC'')', p_time)
+    end as at) a
+  group by a.at
 $$;
 
 -- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
@@ -10492,7 +10560,8 @@ $$;
 create or replace function millrace.fold_figures(p_limit int default 3000) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set jit = off
+set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
+set work_mem = '16MB' set jit = off
 as $$
 declare
   v_taken int;
@@ -11956,7 +12025,7 @@ begin
       from millrace.alert_rules r
       where r.enabled
         and r.pipeline is not null
-        and not exists (select from millrace.rule_targets(r))
+        and not exists (select from millrace.rule_targets(array[r], millrace.now()))
     ) f;
 end
 $$;
@@ -12548,45 +12617,51 @@ begin
 end
 $$;
 
--- Lists where a rule looks: each pipeline that it counts for, as a whole (stage_id 0), or its
--- stages.
-create or replace function millrace.rule_targets(p_rule millrace.alert_rules)
-returns table (pipeline_id int, pipeline text, stage_id int, stage text)
+-- Lists where rules look, and since when: each pipeline that one counts for, as a whole (stage_id
+-- 0), or its stages. short: whether minutes tell all of that.
+create or replace function millrace.rule_targets(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns table (
+  rule_id int, kind text, above numeric, fewest int, since timestamptz, short boolean,
+  pipeline_id int, pipeline text, stage_id int
+)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select p.id, p.name, coalesce(s.id, 0), s.name
-    from millrace.pipelines p
+    select r.id, r.kind, r.above, r.least, date_trunc('minute', p_now - r.span, 'UTC'),
+      millrace.is_short(r.span), p.id, p.name, coalesce(s.id, 0)
+    from unnest(p_rules) r
+    join millrace.pipelines p on p.name = coalesce(r.pipeline, p.name)
     left join millrace.stages s on s.pipeline_id = p.id
-      and p_rule.stage is not null
-      and (p_rule.stage = '*' or p_rule.stage = s.name)
-    where (p_rule.pipeline is null or p_rule.pipeline = p.name)
-      and (p_rule.stage is null or s.id is not null)
-      and (p_rule.pipeline is not null or not exists (
+      and r.stage is not null
+      and (r.stage = '*' or r.stage = s.name)
+    where (r.stage is null or s.id is not null)
+      and (r.pipeline is not null or not exists (
         select
         from millrace.alert_rules o
         where o.pipeline = p.name
-          and o.name = p_rule.name));
+          and o.name = r.name));
 end
 $$;
 
--- Notes where a rule is above its bound now, since when, and where it no longer is.
-create or replace function millrace.note_values(p_rule millrace.alert_rules, p_now timestamptz)
-returns void
+-- Notes where rules are above their bounds now, since when, and where they no longer are.
+create or replace function millrace.note_values(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   with over as materialized (
-    select v.pipeline_id, v.stage_id, v.value, v.above, v.detail
-    from millrace.rule_values(p_rule, p_now) v
+    select v.rule_id, v.pipeline_id, v.stage_id, v.value, v.above, v.detail
+    from millrace.rule_values(p_rules, p_now) v
     where v.value > v.above
   ), kept as (
     insert into millrace.rule_states as t (
       rule_id, pipeline_id, stage_id, over_since, value, above, detail)
-    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    select o.rule_id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
     from over o
     on conflict on constraint rule_states_pkey do update set
       -- A clock that was set back must not make it wait.
@@ -12598,57 +12673,91 @@ begin
   )
   update millrace.rule_states t
   set under_since = least(coalesce(t.under_since, p_now), p_now)
-  where t.rule_id = p_rule.id
+  where t.rule_id in (select r.id from unnest(p_rules) r)
     and not exists (
       select
       from over o
-      where o.pipeline_id = t.pipeline_id
+      where o.rule_id = t.rule_id
+        and o.pipeline_id = t.pipeline_id
         and o.stage_id = t.stage_id);
 end
 $$;
 
--- Judges a rule: raises alerts where it has been above its bound for long enough, and resolves
--- those where it has not been for long enough.
-create or replace function millrace.judge_rule(p_rule millrace.alert_rules, p_now timestamptz)
-returns void
+-- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
+-- resolves those where it has not been for long enough.
+create or replace function millrace.judge_kind(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.note_values(p_rule, p_now);
+  perform millrace.note_values(p_rules, p_now);
   insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, message, playbook, since, raised_at)
-  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name,
-    t.value, t.above, millrace.rule_message(p_rule, t, p_now),
-    coalesce(p_rule.playbook, millrace.playbook_of(p_rule.kind)), t.over_since, p_now
-  from millrace.rule_states t
+  select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
+    millrace.rule_message(r, t, p_now), coalesce(r.playbook, millrace.playbook_of(r.kind)),
+    t.over_since, p_now
+  from unnest(p_rules) r
+  join millrace.rule_states t on t.rule_id = r.id
   left join millrace.pipelines p on p.id = t.pipeline_id
   left join millrace.stages s on s.id = t.stage_id
-  where t.rule_id = p_rule.id
-    and t.under_since is null
-    and t.over_since + p_rule.hold <= p_now
-  order by p.name, s.id
+  where t.under_since is null
+    and t.over_since + r.hold <= p_now
+    and not exists (
+      select
+      from millrace.rule_alerts a
+      where a.rule_id = r.id
+        and a.pipeline_id = t.pipeline_id
+        and a.stage_id = t.stage_id
+        and a.resolved_at is null)
+  order by r.id, p.name, s.id
   on conflict do nothing;
   with over as (
     delete from millrace.rule_states t
-    where t.rule_id = p_rule.id
+    using unnest(p_rules) r
+    where t.rule_id = r.id
       and t.under_since is not null
-      and (t.under_since + p_rule.recover <= p_now or not exists (
+      and (t.under_since + r.recover <= p_now or not exists (
         select
         from millrace.rule_alerts a
         where a.rule_id = t.rule_id
           and a.pipeline_id = t.pipeline_id
           and a.stage_id = t.stage_id
           and a.resolved_at is null))
-    returning t.pipeline_id, t.stage_id
+    returning t.rule_id, t.pipeline_id, t.stage_id
   )
   update millrace.rule_alerts a
   set resolved_at = p_now
   from over o
-  where a.rule_id = p_rule.id
+  where a.rule_id = o.rule_id
     and a.pipeline_id = o.pipeline_id
     and a.stage_id = o.stage_id
     and a.resolved_at is null;
+end
+$$;
+
+-- Judges rules of one kind together. Where that cannot be done it judges either half of them alone,
+-- until the one is found, and reported, that cannot be judged.
+create or replace function millrace.judge_or_report(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half constant int := cardinality(p_rules) / 2;
+begin
+  perform millrace.judge_kind(p_rules, p_now);
+exception when others then
+  if v_half > 0 then
+    perform millrace.judge_or_report(p_rules[:v_half], p_now);
+    perform millrace.judge_or_report(p_rules[v_half + 1:], p_now);
+  elsif not millrace.report_caught(sqlstate, null, 'rule_failed', format(
+      'Rule %s of %s cannot be judged: %s',
+      (p_rules[1]).name, coalesce((p_rules[1]).pipeline, 'all pipelines'), sqlerrm)) then
+    raise;
+  end if;
 end
 $$;
 
@@ -12658,20 +12767,28 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with gone as (
+  with watched as materialized (
+    select t.rule_id, t.pipeline_id, t.stage_id
+    from millrace.rule_targets(array(
+      select r
+      from millrace.alert_rules r
+      where r.enabled
+        and r.kind <> 'engine'), p_now) t
+    union all
+    select r.id, 0, 0
+    from millrace.alert_rules r
+    where r.enabled
+      and r.kind = 'engine'
+  ), gone as (
     select a.id, a.rule_id, a.pipeline_id, a.stage_id
     from millrace.rule_alerts a
     where a.resolved_at is null
       and not exists (
         select
-        from millrace.alert_rules r
-        where r.id = a.rule_id
-          and r.enabled
-          and (r.kind = 'engine' or exists (
-            select
-            from millrace.rule_targets(r) t
-            where t.pipeline_id = a.pipeline_id
-              and t.stage_id = a.stage_id)))
+        from watched w
+        where w.rule_id = a.rule_id
+          and w.pipeline_id = a.pipeline_id
+          and w.stage_id = a.stage_id)
   ), forgotten as (
     delete from millrace.rule_states t
     using gone g
@@ -12695,7 +12812,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
-  v_rule millrace.alert_rules;
+  v_rules millrace.alert_rules[];
 begin
   -- Whatever the minute was, so that a clock which was set back stops nothing.
   update millrace.settings s
@@ -12709,16 +12826,14 @@ begin
   if not found then
     return false;
   end if;
-  for v_rule in select r.* from millrace.alert_rules r where r.enabled order by r.id loop
-    begin
-      perform millrace.judge_rule(v_rule, v_now);
-    exception when others then
-      if not millrace.report_caught(sqlstate, null, 'rule_failed', format(
-          'Rule %s of %s cannot be judged: %s',
-          v_rule.name, coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
-        raise;
-      end if;
-    end;
+  for v_rules in
+    select array_agg(r order by r.id)
+    from millrace.alert_rules r
+    where r.enabled
+    group by r.kind
+    order by min(r.id)
+  loop
+    perform millrace.judge_or_report(v_rules, v_now);
   end loop;
   perform millrace.resolve_unwatched(v_now);
   perform millrace.write_messages(v_now);
@@ -13457,10 +13572,11 @@ $$;
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins. p_shown: the entities show it as queued already.
+-- itself says of when it begins. p_shown: the entities show it as queued already. p_anew: it works
+-- even where its input is as before, as one does that somebody named.
 create or replace function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
-  p_shown boolean default false
+  p_shown boolean default false, p_anew boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -13481,7 +13597,12 @@ begin
   if cardinality(p_run_ids) = 0 then
     return v_wake;
   end if;
-  case (select s.kind from millrace.stages s where s.id = p_stage_id)
+  case (
+      select case when s.has_unchanged and not p_by_name and not p_anew then 'unchanged'
+        else s.kind end
+      from millrace.stages s where s.id = p_stage_id)
+    when 'unchanged' then
+      return v_wake || millrace.begin_unless_unchanged(p_stage_id, p_run_ids, p_shown);
     when 'manual' then
       perform millrace.open_decisions(p_stage_id, p_run_ids);
       return v_wake;
@@ -13810,19 +13931,19 @@ $$;
 -- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
 
 -- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
--- named it.
+-- named anything that it used. Where one named tokens and no price, it costs no dollars.
 create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select nullif(case p_kind when 'usd' then t.cost_usd
-        else t.input_tokens + t.output_tokens end, 0)
+    select case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end
       / nullif(t.completed + t.failed + t.retried, 0)
     from millrace.totals t
     join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
-    where s.id = p_stage_id);
+    where s.id = p_stage_id
+      and t.cost_usd + t.input_tokens + t.output_tokens > 0);
 end
 $$;
 
@@ -13906,7 +14027,8 @@ begin
     v_average := millrace.average_use(p_stage.id, v_kind);
     v_room := least(v_room, case
       when v_left <= 0 then 0
-      when v_average is not null then least(floor(v_left / v_average + 1e-9), v_room)
+      when v_average = 0 then v_room
+      when v_average > 0 then least(floor(v_left / v_average + 1e-9), v_room)
       when v_busy then 0
       else 1
     end);
@@ -13932,7 +14054,7 @@ begin
     v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
       - (millrace.spent_under(p_limit, v_kind)).spent;
     if v_left <= 0
-      or v_left / millrace.average_use(p_stage_id, v_kind) + 1e-9 < 1 then
+      or v_left + 1e-9 < millrace.average_use(p_stage_id, v_kind) then
       return true;
     end if;
   end loop;
@@ -14240,7 +14362,7 @@ begin
   on conflict on constraint bulk_faults_pkey do nothing;
   update millrace.bulks b
   set next_run_id = coalesce(p_next, b.last_run_id), at_end_at = v_at_end_at, held = v_held,
-    slices = b.slices + 1, done = b.done + p_counts[1],
+    worked_at = v_now, slices = b.slices + 1, done = b.done + p_counts[1],
     faults = b.faults + p_counts[2] + cardinality(v_given_up),
     passed_over = b.passed_over + p_counts[3],
     state = case when v_over then 'done' else b.state end,
@@ -14677,6 +14799,9 @@ $$;
 -- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
 -- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
 -- is in work when a bypass begins goes on.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
 
 -- Writes why a stage was left out.
 create or replace function millrace.why_bypassed(p_reason text) returns jsonb
@@ -14706,13 +14831,21 @@ begin
         when 'skip_dependents' then '{"dependents": true}'
         else '{}'::jsonb
       end
-    from millrace.runs r
+    from unnest(p_attempt_ids) i(id)
+    cross join lateral (
+      select o.ctid as place, o.run_id
+      from millrace.attempts o
+      where o.id = i.id and o.state = 'queued'
+      limit 1) q
+    cross join lateral (
+      select o.entity_id, o.version_id
+      from millrace.runs o
+      where o.id = q.run_id
+      limit 1) r
     join millrace.version_stages vs
       on vs.version_id = r.version_id and vs.stage_id = p_stage.id
-    where a.id = any (p_attempt_ids)
-      and a.state = 'queued'
-      and r.id = a.run_id
-    returning a.run_id, r.entity_id
+    where a.ctid = q.place
+    returning q.run_id, r.entity_id
   ), remembered as (
     insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
     select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
@@ -14811,6 +14944,18 @@ begin
 end
 $$;
 
+-- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
+-- writes stages; whoever writes a stage and then rows must take the two in the same order.
+create or replace function millrace.lock_before_stages(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  execute format('lock table %s in row exclusive mode', (
+    select p.entity_table from millrace.pipelines p where p.id = p_pipeline_id));
+end
+$$;
+
 -- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
 create or replace function millrace.save_bypass(
   p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
@@ -14855,6 +15000,7 @@ begin
     raise exception 'reason is missing, but a bypass has one'
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
   return millrace.bypass_queued(
     millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
 end
@@ -14939,6 +15085,30 @@ begin
 end
 $$;
 
+-- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
+create or replace function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+  v_bypass millrace.bypasses;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = p_stage_id;
+  begins := v_bypass.stage_id is null;
+  if begins then
+    if millrace.is_spent_out(v_stage) then
+      why := 'its budget is spent';
+    end if;
+  elsif v_bypass.until <= millrace.now() then
+    why := 'its time was over';
+  elsif v_bypass.spent and not millrace.is_spent_out(v_stage) then
+    why := 'its budget pays for it again';
+  end if;
+end
+$$;
+
 -- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
 -- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
 -- a person is changing this moment is left to the next sweep.
@@ -14948,13 +15118,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage millrace.stages;
+  v_due record := millrace.bypass_due(p_stage.id);
   v_pipeline text := (
     select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
-  v_bypass millrace.bypasses;
-  v_line bigint;
-  v_over text;
+  v_stage millrace.stages;
 begin
+  if v_due.why is null then
+    return p_stage;
+  end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
   select s.* into v_stage
   from millrace.stages s
   where s.id = p_stage.id
@@ -14962,22 +15134,18 @@ begin
   if not found then
     return p_stage;
   end if;
-  select b.* into v_bypass from millrace.bypasses b where b.stage_id = v_stage.id;
-  v_over := case
-    when v_bypass.until <= millrace.now() then 'its time was over'
-    when not v_bypass.spent then null
-    when not millrace.is_spent_out(v_stage) then 'its budget pays for it again'
-  end;
-  if v_over is not null then
-    perform millrace.finish_bypass(v_stage.id);
-    perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
-      jsonb_build_object('key', 'engine', 'reason', v_over));
-    v_stage.bypassed := false;
-  elsif v_bypass.stage_id is null and millrace.is_spent_out(v_stage) then
-    v_line := millrace.note('bypass', v_pipeline, v_stage.name, '{}',
-      '{"key": "engine", "reason": "its budget is spent"}');
-    v_stage := millrace.save_bypass(v_stage.id, 'its budget is spent', null, true, v_line);
+  v_due := millrace.bypass_due(p_stage.id);
+  if v_due.why is null then
+    return v_stage;
+  elsif v_due.begins then
+    return millrace.save_bypass(v_stage.id, v_due.why, null, true, millrace.note(
+      'bypass', v_pipeline, v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', v_due.why)));
   end if;
+  perform millrace.finish_bypass(v_stage.id);
+  perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
+    jsonb_build_object('key', 'engine', 'reason', v_due.why));
+  v_stage.bypassed := false;
   return v_stage;
 end
 $$;
@@ -17194,6 +17362,56 @@ as $$
         and d.closed_at is null)
 $$;
 
+-- What doctor() tells of deeds of people that are under way: throttles, silences and bulks
+
+-- Lists them in one line each. A throttle and a silence end by themselves, so that all is well
+-- while they last; a bulk that has stopped, or that nobody works on, needs somebody.
+create or replace function millrace.deed_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'throttles end by themselves', true,
+      coalesce(string_agg(format(
+        'stage %s of %s until %s, because: %s; to end it now: '
+          || 'millrace_act({"verb": "unthrottle", "pipeline": "%2$s", "stage": "%1$s"})',
+        s.name, p.name, to_char(t.until, 'YYYY-MM-DD HH24:MI:SS'),
+        millrace.cut_text(t.reason, 200)),
+        '; ' order by p.name, s.id), 'none is under way')
+    from millrace.throttles t
+    join millrace.stages s on s.id = t.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id;
+  return query
+    select 'silences end by themselves', true,
+      coalesce(string_agg(format(
+        '%s until %s, because: %s; to end it now: delete from millrace.silences where id = %s',
+        concat_ws(' ', coalesce(s.kind || ' alerts', 'all alerts'), 'of stage ' || s.stage,
+          'of ' || s.pipeline),
+        to_char(s.until, 'YYYY-MM-DD HH24:MI:SS'), millrace.cut_text(s.reason, 200), s.id),
+        '; ' order by s.id), 'none is under way')
+    from millrace.silences s
+    where s.until > millrace.now();
+  return query
+    select 'bulks go on until they are done', count(*) = 0,
+      coalesce(string_agg(case
+        when b.state = 'stopped' then format(
+          'bulk %s (%s of %s) has stopped: %s; begin it again, or give it up: '
+            || 'millrace_act({"verb": "abort", "bulk": %1$s})', b.id, b.verb, p.name, b.why)
+        else format(
+          'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
+            || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
+          to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS'))
+      end, '; ' order by b.id), 'none has stopped')
+    from millrace.bulks b
+    join millrace.pipelines p on p.id = b.pipeline_id
+    where b.state = 'stopped'
+      or b.state = 'running'
+      and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes';
+end
+$$;
+
 -- Cut-over: what a definition says of the pipeline that it replaces.
 
 -- Raises MR001 unless a definition replaces no pipeline, or one over the same rows that nothing
@@ -17988,8 +18206,8 @@ begin
 end
 $$;
 
--- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where it
--- is, which takes longer.
+-- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where
+-- it is, which takes longer.
 create or replace function millrace.filter_portion(p_filter jsonb) returns int
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -18050,15 +18268,19 @@ begin
 end
 $$;
 
--- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in order,
--- so that Postgres merges them and reads no more of them than are looked at.
+-- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in
+-- order, so that Postgres merges them and reads no more of them than are looked at.
 create or replace function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(string_agg(format($sql$
-    (select r.* from millrace.runs r where %s order by r.finished_at desc, r.id desc limit %s)$sql$,
+    (select r.*
+     from millrace.runs r
+     where %s
+     order by r.finished_at desc, r.id desc
+     limit %s)$sql$,
       concat_ws(' and ', 'r.pipeline_id = ' || i,
         'r.finished_at is not null',
         case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
@@ -19915,6 +20137,8 @@ begin
   if v_limiter.stage_id is null then
     return '{}';
   end if;
+  -- A definition may have changed the limits until now.
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
   if cardinality(v_items) = 0 then
     return '{}';
@@ -19925,7 +20149,7 @@ end
 $$;
 
 -- Makes the caller the only one who passes a gate until it commits; null where somebody else does,
--- or takes what the same later stage holds back.
+-- or takes what the same later stage holds back, or what the gate shares a limit with.
 create or replace function millrace.enter_gate(p_stage_id int) returns millrace.limiters
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -19933,7 +20157,11 @@ as $$
 declare
   v_limiter millrace.limiters := millrace.pass_limiter(p_stage_id, false);
 begin
-  if v_limiter.stage_id is not null and not millrace.pass_back_pressure(p_stage_id) then
+  if v_limiter.stage_id is null then
+    return null;
+  elsif not millrace.pass_back_pressure(p_stage_id)
+    or ((select s.limits ? 'shared' from millrace.stages s where s.id = p_stage_id)
+      and not millrace.pass_shared(p_stage_id, false)) then
     return null;
   end if;
   return v_limiter;
@@ -20958,8 +21186,9 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages
--- that can go on and have no live worker, and returns them. The stage's lock makes the look at the
+-- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages,
+-- and of those that share a limit with them and are short, that can go on and have no live worker,
+-- and returns them. The stage's lock makes the look at the
 -- queue safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have
 -- found the stage full, the stage is woken in any case. Nobody waits while holding this lock.
 create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
@@ -20968,8 +21197,14 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := array(
-    select distinct f.stage_id
+    select f.stage_id
     from millrace.in_flight f
+    where f.attempt_id = any (p_attempt_ids)
+    union
+    select o.stage_id
+    from millrace.in_flight f
+    join millrace.limited_stages m on m.stage_id = f.stage_id
+    join millrace.limited_stages o on o.limit_id = m.limit_id and o.short_at is not null
     where f.attempt_id = any (p_attempt_ids)
     order by 1);
   v_wakes int[] := '{}';
@@ -22183,14 +22418,14 @@ $$;
 
 -- Says how many of p_wanted attempts max_in_flight, rate, back pressure and shared limits let a
 -- stage take now. Where it may take none, wait_ms says when to ask again; null: not by waiting.
--- is_short: it might take more, but for its shared limits.
+-- short_of: the shared limit but for which it might take more.
 create or replace function millrace.room_at(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
   p_wanted int,
   out room int,
   out wait_ms int,
-  out is_short boolean)
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -22226,9 +22461,9 @@ begin
   end if;
   if room > 0 and v_limits ? 'shared' then
     v_shared := millrace.shared_room(p_stage, room);
-    is_short := v_shared.room < room;
     room := v_shared.room;
     wait_ms := v_shared.wait_ms;
+    short_of := v_shared.short_of;
   end if;
 end
 $$;
@@ -22341,17 +22576,19 @@ begin
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
   end if;
-  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0));
-  perform millrace.note_share(p_stage.id, v_room.room, v_room.is_short, cardinality(attempt_ids))
-  where p_stage.limits ? 'shared';
+  perform millrace.save_limiter(p_stage, v_limiter, coalesce(cardinality(attempt_ids), 0),
+    v_room.room, v_room.short_of);
 end
 $$;
 
--- A claim writes how far it has looked at its stage's limits, and what it took of the token bucket.
+-- A claim writes how far it has looked at its stage's limits, and what it took of token buckets.
+-- p_room and p_short_of are what room_at() has told it, for the limits that the stage shares.
 create or replace function millrace.save_limiter(
   p_stage millrace.stages,
   p_limiter millrace.limiters,
-  p_taken int)
+  p_taken int,
+  p_room int default null,
+  p_short_of int default null)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -22370,6 +22607,7 @@ begin
   where g.stage_id = p_stage.id;
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, p_taken);
+    perform millrace.note_share(p_stage.id, p_room, p_short_of, p_taken);
   end if;
 end
 $$;
@@ -22961,9 +23199,10 @@ $$;
 -- Set by set, the gate whose next attempt is the oldest first, until their limits let nothing more
 -- through or a second is over. What somebody holds is passed over, and comes by in the next sweep.
 
--- Passes the next of a gate behind a place in its queue, as far as its limits allow. last_id is
--- where it has come to; null where nothing more can be passed now.
-create or replace function millrace.pass_set(
+-- Passes the next of a gate behind a place in its queue, as far as its limits allow. What they
+-- allow is counted once for several sets. last_id is where it has come to; null where nothing more
+-- can be passed now.
+create or replace function millrace.pass_next(
   p_stage_id int, p_after_at timestamptz, p_after_id bigint,
   out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
 )
@@ -22971,15 +23210,14 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_many constant int := 500;
+  c_many constant int := 2000;
+  c_set constant int := 500;
   v_now timestamptz := millrace.now();
   v_stage millrace.stages;
   v_limiter millrace.limiters;
   v_room int := c_many;
   v_page record;
-  v_free bigint[];
-  v_items millrace.work[];
-  v_done record;
+  v_set record;
 begin
   passed := 0;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
@@ -23007,16 +23245,35 @@ begin
   end if;
   last_at := v_page.last_at;
   last_id := v_page.ids[cardinality(v_page.ids)];
-  v_free := millrace.lock_attempts(v_page.ids);
-  v_items := millrace.queued_at_gate(p_stage_id, array(
-    select a.run_id from millrace.attempts a where a.id = any (v_free)));
-  if cardinality(v_items) > 0 then
-    v_done := millrace.pass(v_stage, v_items, true);
-    passed := v_done.passed;
-    ready := v_done.ready;
-  end if;
+  for v_from in 1 .. cardinality(v_page.ids) by c_set loop
+    v_set := millrace.pass_set(v_stage, v_page.ids[v_from:v_from + c_set - 1]);
+    passed := passed + v_set.passed;
+    ready := coalesce(ready, array[]::int[]) || v_set.ready;
+  end loop;
   if v_stage.limits is not null then
     perform millrace.save_limiter(v_stage, v_limiter, passed);
+  end if;
+end
+$$;
+
+-- Passes those of a set that nobody holds and that are queued at a gate still.
+create or replace function millrace.pass_set(
+  p_stage millrace.stages, p_attempt_ids bigint[], out passed int, out ready int[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_free bigint[] := millrace.lock_attempts(p_attempt_ids);
+  v_items millrace.work[] := millrace.queued_at_gate(p_stage.id, array(
+    select a.run_id from millrace.attempts a where a.id = any (v_free)));
+  v_done record;
+begin
+  passed := 0;
+  if cardinality(v_items) > 0 then
+    v_done := millrace.pass(p_stage, v_items, true);
+    passed := v_done.passed;
+    ready := v_done.ready;
   end if;
 end
 $$;
@@ -23075,7 +23332,7 @@ begin
     v_place := millrace.next_gate(v_gates, v_at, v_ids);
     exit when v_place is null;
     begin
-      v_set := millrace.pass_set(v_gates[v_place], v_at[v_place], v_ids[v_place]);
+      v_set := millrace.pass_next(v_gates[v_place], v_at[v_place], v_ids[v_place]);
       v_passed := v_passed + v_set.passed;
       v_ready := v_ready || v_set.ready;
       v_at[v_place] := coalesce(v_set.last_at, 'infinity');
@@ -23637,6 +23894,10 @@ begin
     perform millrace.forget_given(array[p_run], v_stages);
   end if;
   v_wake := millrace.reopen_run(v_held.run, v_stages);
+  if (select s.has_unchanged from millrace.stages s where s.id = v_stage.stage_id) then
+    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
+      millrace.open_runs(v_stage.stage_id, array[p_run]), p_anew => true);
+  end if;
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
@@ -24234,19 +24495,19 @@ begin
 end
 $$;
 
--- What rules measure: for each kind one function, which returns a row for each place where the rule
--- looks and where there is something to say. value is compared with above; detail is what else
--- the message tells.
+-- What rules measure: for each kind one function, which looks everywhere where rules of that kind
+-- look, and returns a row where there is something to say. value is compared with above; detail is
+-- what else the message tells.
 
--- Says of a stretch of time that ends now whether all of it is told by minutes, and few of them.
--- Those are read right where they are needed: for a thousand stages, calls would take most of the
--- time.
-create or replace function millrace.is_short(p_from timestamptz, p_to timestamptz) returns boolean
+-- Says of a stretch of time up to now whether all of it is told by minutes, and few of them. Those
+-- are read right where they are needed: for a thousand stages, calls would take most of the time.
+create or replace function millrace.is_short(p_span interval) returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return p_to - p_from <= interval '2 hours' and millrace.setting('minutes_hours')::int > 3;
+  return p_span <= interval '2 hours' and (
+    select s.value::int > 3 from millrace.settings s where s.name = 'minutes_hours');
 end
 $$;
 
@@ -24259,7 +24520,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_short boolean := millrace.is_short(p_from, p_to);
+  v_short boolean := millrace.is_short(p_to - p_from);
 begin
   return (
     select millrace.plain_text(c.key, 60)
@@ -24287,172 +24548,115 @@ begin
 end
 $$;
 
--- Measures the share of failures among the tries that ended, and how many failed for good. Of a
--- pipeline as a whole it looks at the runs.
-create or replace function millrace.failure_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_short boolean := millrace.is_short(p_from, p_to);
-begin
-  return query
-    select t.pipeline_id, t.stage_id,
-      case p_rule.kind
-        when 'dead' then f.dead
-        else f.failed / nullif(f.n, 0)::numeric
-      end,
-      p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    cross join lateral (
-      select sum(m.completed + m.ended + m.failed + m.retried) as n,
-        sum(m.failed + m.retried) as failed, sum(m.failed) as dead
-      from (
-        select o.completed, o.ended, o.failed, o.retried
-        from millrace.minutes o
-        where v_short
-          and o.pipeline_id = t.pipeline_id
-          and o.stage_id = t.stage_id
-          and o.minute >= p_from
-          and o.minute < p_to
-        union all
-        select o.completed, o.ended, o.failed, o.retried
-        from millrace.figure_rows(t.pipeline_id, t.stage_id, p_from, p_to, true) o
-        where not v_short
-      ) m
-    ) f
-    where p_rule.kind = 'dead' or f.n >= p_rule.least;
-end
-$$;
-
--- Measures what was spent, at a stage or at all of a pipeline's.
-create or replace function millrace.spending_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select t.pipeline_id, t.stage_id, sum(m.cost_usd), p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-    cross join lateral millrace.figure_rows(s.pipeline_id, s.id, p_from, p_to, true) m
-    group by t.pipeline_id, t.stage_id;
-end
-$$;
-
--- Measures in seconds below which time 95 of 100 attempts of a stage ran, or runs took from their
--- start to their end.
-create or replace function millrace.duration_values(
-  p_rule millrace.alert_rules, p_from timestamptz, p_to timestamptz
-) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select t.pipeline_id, t.stage_id, (f.run_p95_ms / 1000)::numeric, p_rule.above, null
-    from millrace.rule_targets(p_rule) t
-    cross join lateral millrace.summed_figures(
-      t.pipeline_id, t.stage_id, p_from, p_to, null) f
-    where f.completed + f.ended + f.failed + f.retried >= p_rule.least;
-end
-$$;
-
--- Measures what figures tell.
+-- Measures what figures tell: the share of failures among the tries that ended, how many failed for
+-- good, what was spent, or in seconds below which time 95 of 100 ended. Of a pipeline as a whole it
+-- looks at the runs, but at what all stages spent.
 create or replace function millrace.figure_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
 declare
-  v_from timestamptz := date_trunc('minute', p_now - p_rule.span, 'UTC');
   -- What has just ended counts.
   v_to timestamptz := p_now + interval '1 microsecond';
 begin
-  if p_rule.kind = 'p95' then
-    return query select * from millrace.duration_values(p_rule, v_from, v_to);
-  elsif p_rule.kind = 'spend' then
-    return query select * from millrace.spending_values(p_rule, v_from, v_to);
-  else
-    return query select * from millrace.failure_values(p_rule, v_from, v_to);
-  end if;
+  return query
+    select f.rule_id, f.pipeline_id, f.stage_id,
+      case f.kind
+        when 'error_share' then f.failed / nullif(f.n, 0)::numeric
+        when 'dead' then f.dead
+        when 'spend' then f.cost_usd
+        else (millrace.bucket_quantile(f.runs, 0.95) / 1000)::numeric
+      end,
+      f.above, null
+    from (
+      select t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest,
+        sum(m.completed + m.ended + m.failed + m.retried) as n,
+        sum(m.failed + m.retried) as failed, sum(m.failed) as dead, sum(m.cost_usd) as cost_usd,
+        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
+          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
+          sum(m.r14), sum(m.r15)] as runs
+      from millrace.rule_targets(p_rules, p_now) t
+      cross join lateral (
+        select t.stage_id as id
+        where t.kind <> 'spend' or t.stage_id <> 0
+        union all
+        select o.id
+        from millrace.stages o
+        where t.kind = 'spend'
+          and t.stage_id = 0
+          and o.pipeline_id = t.pipeline_id) s
+      cross join lateral (
+        select o.*
+        from millrace.minutes o
+        where t.short
+          and o.pipeline_id = t.pipeline_id
+          and o.stage_id = s.id
+          and o.minute >= t.since
+          and o.minute < v_to
+        union all
+        select o.*
+        from millrace.figure_rows(t.pipeline_id, s.id, t.since, v_to, true) o
+        where not t.short) m
+      group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest) f
+    where f.kind in ('dead', 'spend') or f.n >= f.fewest;
 end
 $$;
 
 -- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
 create or replace function millrace.queue_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_rule.kind = 'backlog' then
-    return query
-      select t.pipeline_id, t.stage_id, sum(q.ready), p_rule.above, null
-      from millrace.rule_targets(p_rule) t
-      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-      cross join lateral (
-        select count(*) as ready
-        from (
-          select
-          from millrace.attempts a
-          where a.stage_id = s.id
-            and a.queue_at <= p_now
-            and a.state = 'queued'
-          limit greatest(10001, p_rule.above::bigint + 1)
-        ) c
-      ) q
-      group by t.pipeline_id, t.stage_id;
-  else
-    return query
-      select t.pipeline_id, t.stage_id, extract(epoch from p_now - min(q.queue_at)), p_rule.above,
-        null
-      from millrace.rule_targets(p_rule) t
-      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-      cross join lateral (
-        select a.queue_at
-        from millrace.attempts a
-        where a.stage_id = s.id
-          and a.queue_at <= p_now
-          and a.state = 'queued'
-        order by a.queue_at
-        limit 1
-      ) q
-      group by t.pipeline_id, t.stage_id;
-  end if;
+  return query
+    select t.rule_id, t.pipeline_id, t.stage_id,
+      case t.kind
+        when 'backlog' then sum(q.ready)
+        else extract(epoch from p_now - min(q.oldest))
+      end,
+      t.above, null
+    from millrace.rule_targets(p_rules, p_now) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    cross join lateral (
+      select count(*) as ready, min(a.queue_at) as oldest
+      from (
+        select o.queue_at
+        from millrace.attempts o
+        where o.stage_id = s.id
+          and o.queue_at <= p_now
+          and o.state = 'queued'
+        order by o.queue_at
+        limit case t.kind when 'backlog' then greatest(10001, t.above::bigint + 1) else 1 end
+      ) a
+    ) q
+    group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above;
 end
 $$;
 
 -- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
 -- row each: up to 10,001.
 create or replace function millrace.late_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
-    from millrace.rule_targets(p_rule) t
+    select t.rule_id, t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+    from millrace.rule_targets(p_rules, p_now) t
     join (
       select o.stage_id, s.pipeline_id
       from millrace.alerts o
@@ -24460,25 +24664,25 @@ begin
       where o.resolved_at is null
       limit 10001
     ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
-    group by t.pipeline_id, t.stage_id;
+    group by t.rule_id, t.pipeline_id, t.stage_id;
 end
 $$;
 
 -- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
 -- median. Whether it is too long is a count; the seconds are told from buckets.
 create or replace function millrace.run_sla_values(
-  p_rule millrace.alert_rules
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+    select t.rule_id, t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
       b.bound::numeric, b.name
-    from millrace.rule_targets(p_rule) t
+    from millrace.rule_targets(p_rules, p_now) t
     join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
     cross join lateral (
       select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
@@ -24535,26 +24739,31 @@ begin
 end
 $$;
 
--- Measures a rule everywhere where it looks.
+-- Measures rules of one kind everywhere where they look.
 create or replace function millrace.rule_values(
-  p_rule millrace.alert_rules, p_now timestamptz
+  p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_kind text := (p_rules[1]).kind;
 begin
-  if p_rule.kind = 'engine' then
-    return query select * from millrace.engine_values();
-  elsif p_rule.kind = 'run_sla' then
-    return query select * from millrace.run_sla_values(p_rule);
-  elsif p_rule.kind = 'late' then
-    return query select * from millrace.late_values(p_rule, p_now);
-  elsif p_rule.kind in ('backlog', 'oldest_ready') then
-    return query select * from millrace.queue_values(p_rule, p_now);
+  if v_kind = 'engine' then
+    return query
+      select r.id, e.*
+      from unnest(p_rules) r
+      cross join millrace.engine_values() e;
+  elsif v_kind = 'run_sla' then
+    return query select * from millrace.run_sla_values(p_rules, p_now);
+  elsif v_kind = 'late' then
+    return query select * from millrace.late_values(p_rules, p_now);
+  elsif v_kind in ('backlog', 'oldest_ready') then
+    return query select * from millrace.queue_values(p_rules, p_now);
   else
-    return query select * from millrace.figure_values(p_rule, p_now);
+    return query select * from millrace.figure_values(p_rules, p_now);
   end if;
 end
 $$;
@@ -25336,12 +25545,13 @@ end
 $$;
 
 -- Says how many of p_wanted attempts all shared limits of a stage let it take now, as room_at()
--- does of its own.
+-- does of its own, and which of them allows the least.
 create or replace function millrace.shared_room(
   p_stage millrace.stages,
   p_wanted int,
   out room int,
-  out wait_ms int)
+  out wait_ms int,
+  out short_of int)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -25358,6 +25568,9 @@ begin
     order by l.id
   loop
     v_one := millrace.room_under(v_limit, p_stage, room);
+    if v_one.room < room then
+      short_of := v_limit.id;
+    end if;
     room := v_one.room;
     wait_ms := v_one.wait_ms;
     exit when room <= 0;
@@ -25372,13 +25585,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_taken <> 0 then
-    update millrace.shared_limits l
-    set tokens = millrace.bucket_of(l) - p_taken,
-      refilled_at = greatest(millrace.now(), l.refused_until)
-    from millrace.limited_stages m
-    where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate';
-  end if;
+  update millrace.shared_limits l
+  set tokens = millrace.bucket_of(l) - p_taken,
+    refilled_at = greatest(millrace.now(), l.refused_until)
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and l.id = m.limit_id
+    and l.limits ? 'rate'
+    -- A clock that was set back must not keep the bucket from filling.
+    and (p_taken <> 0 or l.refilled_at > greatest(millrace.now(), l.refused_until));
 end
 $$;
 
@@ -25429,13 +25644,14 @@ as $$
   end
 $$;
 
--- A claim notes whether its shared limits gave its stage less than it would have taken (it took all
+-- A claim notes whether a shared limit gave its stage less than it would have taken (it took all
 -- that there was room for, or there was none and something is queued), and that it took something
--- while another was short. Only claims of this stage write these rows, and they go one at a time.
+-- while another was short. p_short_of is the one that allowed the least: under the others nobody
+-- has to leave it anything. Only claims of this stage write these rows, and they go one at a time.
 create or replace function millrace.note_share(
   p_stage_id int,
   p_room int,
-  p_is_short boolean,
+  p_short_of int,
   p_taken int)
 returns void
 language plpgsql
@@ -25443,23 +25659,27 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_taken int := coalesce(p_taken, 0);
-  v_is_short boolean := coalesce(p_is_short and v_taken >= p_room and (p_room > 0 or exists (
-    select
-    from millrace.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued')), false);
+  v_short_of int := case
+    when p_short_of is not null and p_taken >= p_room and (p_room > 0 or exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'))
+      then p_short_of
+  end;
 begin
   update millrace.limited_stages m
-  set short_at = case when v_is_short then v_now end,
-    taken_at = case when v_taken > 0 then v_now else m.taken_at end
+  set short_at = case when m.limit_id = v_short_of then v_now end,
+    taken_at = case when p_taken > 0 then v_now else m.taken_at end
   where m.stage_id = p_stage_id
-    and (m.short_at is not null or v_is_short or v_taken > 0)
+    and (m.short_at is not null or m.limit_id = v_short_of or p_taken > 0)
     and exists (
       select
       from millrace.limited_stages o
       where o.limit_id = m.limit_id
         and o.stage_id <> p_stage_id
-        and (v_is_short or m.short_at is not null or o.short_at > v_now - interval '15 seconds'));
+        and (m.limit_id = v_short_of
+          or m.short_at is not null
+          or o.short_at > v_now - interval '15 seconds'));
 end
 $$;
 
@@ -30438,7 +30658,283 @@ begin
 end
 $write$;
 
-select pg_temp.put_view('millrace.done_attempts', false, $view$
+-- Unchanged: a stage whose input is as before takes its former result
+--
+-- A definition names what of the row and of its needs' results is the input that counts. A claim
+-- keeps a digest of what its worker is given; so whatever changes between the beginning of a stage
+-- and its claim, a result and the digest beside it belong together. When the stage begins again,
+-- for the same row, and the last result was made of the same input, that result completes the new
+-- attempt there and then: nothing is claimed, nothing is used, and no apply function is called,
+-- since what it wrote at the time stands. Whoever names the stage wants it done again.
+--
+-- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
+-- few.
+
+-- Raises MR001 unless what a stage says of its input is a jsonpath over its row and its needs.
+create or replace function millrace.check_unchanged(p_stage jsonb, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_path jsonpath;
+begin
+  if not p_stage ? 'unchanged' then
+    return;
+  end if;
+  begin
+    v_path := (p_stage ->> 'unchanged')::jsonpath;
+  exception when others then
+    perform millrace.refuse_value(p_stage, '{unchanged}', format('a jsonpath (%s)', sqlerrm),
+      'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".');
+  end;
+  -- In the canonical form without its quoted parts a variable is $"".
+  if regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""' then
+    perform millrace.refuse_value(p_stage, '{unchanged}', 'a jsonpath without variables',
+      'Begin each path with $.entity or $.needs.');
+  elsif regexp_replace(v_path::text, '"(\\.|[^"\\])*"', '""', 'g') ~ '\[""' then
+    perform millrace.refuse_value(p_stage, '{unchanged}',
+      'a jsonpath without a name in brackets, where only places of a list are',
+      'Write $.needs.count, or $.needs."count".');
+  elsif not exists (select from millrace.paths_of(v_path)) and v_path::text !~ '^(lax |strict )?\$'
+  then
+    perform millrace.refuse_value(p_stage, '{unchanged}', 'a path into its row or its needs',
+      'What is the same for every row would let each stage work once and never again.');
+  end if;
+  perform millrace.check_condition_names(p_stage, p_definition, '{unchanged}', '{entity,needs}');
+end
+$$;
+
+-- Writes what of its input a stage of a new version looks at. Such a stage is not unconditional: it
+-- may be done as soon as it begins.
+create or replace function millrace.save_unchanged(
+  p_pipeline_id int, p_version_id int, p_stages jsonb
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.version_stages vs
+  set unchanged_path = (s ->> 'unchanged')::jsonpath,
+    unconditional = false
+  from millrace.stages t
+  join jsonb_array_elements(p_stages) s on s ->> 'name' = t.name
+  where vs.version_id = p_version_id
+    and t.id = vs.stage_id
+    and t.pipeline_id = p_pipeline_id
+    and s ? 'unchanged';
+  update millrace.stages t
+  set has_unchanged = true
+  from millrace.version_stages vs
+  where vs.version_id = p_version_id
+    and vs.unchanged_path is not null
+    and t.id = vs.stage_id
+    and not t.has_unchanged;
+end
+$$;
+
+-- Makes the digest of what a path finds in a document; null where that is nothing, or null: of what
+-- is not known nobody can say that it is as before.
+create or replace function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
+begin
+  if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
+    return md5(v_found::text)::uuid;
+  end if;
+  return null;
+end
+$$;
+
+-- A claim keeps the digest of the input that its worker is given.
+create or replace function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set input_hash = millrace.digest_at(jsonb_build_object(
+    'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
+  from json_array_elements(p_batch) b(item)
+  cross join lateral (
+    select o.ctid as place
+    from millrace.attempts o
+    where o.id = (b.item ->> 'attempt')::bigint
+      and o.state = 'started'
+    limit 1) i
+  cross join lateral (
+    select o.version_id
+    from millrace.runs o
+    where o.id = (b.item ->> 'run')::bigint
+    limit 1) r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+  where a.ctid = i.place;
+end
+$$;
+
+-- Makes the digests of the input that a stage has now in these runs. No document is built of a row
+-- that is larger than a worker takes: its stage works, and its claim refuses the row.
+create or replace function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, hash uuid)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_asked record;
+  v_rows json[];
+begin
+  select array_agg(r.id order by r.id) as runs,
+    array_agg(r.entity_id order by r.id) as entity_ids,
+    min(r.pipeline_id) as pipeline_id,
+    bool_or(vs.unchanged_path::text !~ '^(lax |strict )?\$\."needs"\."'
+      or vs.unchanged_path::text ~ '"entity"') as reads_rows
+  into v_asked
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+    and vs.stage_id = p_stage_id
+    and vs.unchanged_path is not null
+  where r.id = any (p_run_ids);
+  if v_asked.runs is null then
+    return;
+  end if;
+  v_rows := case
+    when v_asked.reads_rows then millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
+  end;
+  return query
+    select u.id, millrace.digest_at(jsonb_build_object(
+      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
+    from unnest(v_asked.runs, v_rows) u(id, entity)
+    cross join lateral (
+      select o.version_id
+      from millrace.runs o
+      where o.id = u.id
+      limit 1) r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select jsonb_object_agg(
+        (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
+      from unnest(vs.needs) i(stage_id)
+      cross join lateral (
+        select o.stage_id, o.output
+        from millrace.done_attempts o
+        where o.run_id = u.id
+          and o.stage_id = i.stage_id
+        limit 1) d) n
+    where u.entity is not null;
+end
+$$;
+
+-- Finds the former results that a stage may take in these runs: the last one that its row has, in
+-- this run or one of the hundred before it, where that was made of the input of now.
+create or replace function millrace.former_results(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, former_id bigint, hash uuid)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select i.run_id, f.id, i.hash
+    from millrace.inputs_now(p_stage_id, p_run_ids) i
+    cross join lateral (
+      select o.entity_id, o.pipeline_id
+      from millrace.runs o
+      where o.id = i.run_id
+      limit 1) r
+    cross join lateral (
+      select a.id, a.input_hash
+      from (
+        select o.entity_id, o.id
+        from millrace.runs o
+        where o.entity_id = any (array[r.entity_id])
+          and o.pipeline_id = r.pipeline_id
+        order by o.entity_id desc, o.id desc
+        limit 100) o
+      cross join lateral (
+        select w.id, w.input_hash
+        from millrace.attempts w
+        where w.run_id = o.id
+          and w.stage_id = p_stage_id
+          and w.state = 'completed'
+        order by w.number desc
+        limit 1) a
+      order by o.entity_id desc, o.id desc
+      limit 1) f
+    where f.input_hash = i.hash
+    order by i.run_id;
+end
+$$;
+
+-- Queues a stage in these runs, and completes it at once in those where its input is as before,
+-- with its former result. p_shown: the entities show it as queued already. Returns the stages that
+-- got work.
+create or replace function millrace.begin_unless_unchanged(
+  p_stage_id int, p_run_ids bigint[], p_shown boolean
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_formers record;
+  v_taken record;
+  v_items millrace.work[];
+  v_wake int[] := '{}';
+begin
+  select coalesce(array_agg(f.run_id), '{}') as run_ids, array_agg(f.former_id) as ids,
+    array_agg(f.hash) as hashes
+  into v_formers
+  from millrace.former_results(p_stage_id, p_run_ids) f;
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  if not p_shown then
+    perform millrace.show_queued(p_stage_id, p_run_ids);
+  end if;
+  if cardinality(v_formers.run_ids) < cardinality(p_run_ids) then
+    v_wake := array[p_stage_id];
+  end if;
+  -- A user's trigger on what was shown may have ended one of them there and then.
+  with taken as (
+    update millrace.attempts a
+    set input_hash = f.hash, parent_id = f.former_id
+    from unnest(v_formers.run_ids, v_formers.ids, v_formers.hashes) f(run_id, former_id, hash)
+    cross join lateral (
+      select o.ctid as place
+      from millrace.attempts o
+      where o.run_id = f.run_id
+        and o.stage_id = p_stage_id
+        and o.state = 'queued'
+      limit 1) q
+    where a.ctid = q.place
+    returning a.id, a.run_id, f.former_id
+  )
+  select array_agg(jsonb_populate_record(null::millrace.work, jsonb_build_object(
+      'ord', 1, 'attempt_id', t.id, 'outcome', 'completed', 'service', 'unchanged',
+      'run_id', t.run_id, 'stage_id', p_stage_id, 'was', 'queued',
+      'entity_id', (select r.entity_id from millrace.runs r where r.id = t.run_id)))
+      order by t.id) as items,
+    array_agg((select o.output from millrace.attempts o where o.id = t.former_id)
+      order by t.id) as outputs
+  into v_taken
+  from taken t;
+  if v_taken.items is null then
+    return v_wake;
+  end if;
+  v_items := v_taken.items;
+  for v_i in 1 .. cardinality(v_items) loop
+    v_items[v_i].result := v_taken.outputs[v_i];
+  end loop;
+  return v_wake || millrace.complete_or_end(p_stage_id, v_items);
+end
+$$;
+
+select pg_temp.put_view('millrace.done_attempts', true, $view$
 -- What "done" means
 --
 -- A stage of a run is done when it was completed or skipped, and nobody has started it over since.
@@ -30446,7 +30942,7 @@ select pg_temp.put_view('millrace.done_attempts', false, $view$
 
 create or replace view millrace.done_attempts as
 select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
-  a.finished_at, a.error, a.output
+  a.finished_at, a.error, a.output, a.input_hash
 from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded
@@ -31594,6 +32090,23 @@ where a.state = 'skipped'
       and b.entity_id = r.entity_id)
 $view$);
 
+select pg_temp.put_view('millrace.unchanged_faults', true, $view$
+-- Finds results that were taken over though they cannot have been: of another input, with something
+-- used, or not what the former attempt has.
+create or replace view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
+select 'a stage that takes its former result uses nothing, and has that result', a.run_id, a.id,
+  'stage ' || a.stage_id
+from millrace.attempts a
+left join millrace.attempts o on o.id = a.parent_id
+where a.service = 'unchanged'
+  and a.job_id is null
+  and (a.state <> 'completed'
+    or a.usage is not null
+    or a.input_hash is null
+    or a.parent_id is null
+    or o.output is distinct from a.output and o.id is not null)
+$view$);
+
 create or replace trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
@@ -32238,6 +32751,9 @@ comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
 comment on function millrace.unthrottle(text, text) is
   'Takes the throttle of a stage away; the limits of its definition hold again.';
 
+comment on view millrace.unchanged_faults is
+  'Results that were taken over though they cannot have been, for check_invariants().';
+
 -- Drops what attach() of the level before has written, but for the functions of triggers, and has
 -- attach() of this level write it.
 do $attach$
@@ -32428,9 +32944,9 @@ begin
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
       'millrace.figure_columns()', 'millrace.add_codes(jsonb[])', 'millrace.delta_sql()',
-      'millrace.adding_sql(text, text)', 'millrace.fold_figures(int4)',
-      'millrace.prune_figures(int4)', 'millrace.sweep_figures()',
-      'millrace.lock_waiting(millrace.pipelines, text, int4)',
+      'millrace.codes_sql(text, text, text)', 'millrace.adding_sql(text, text)',
+      'millrace.fold_figures(int4)', 'millrace.prune_figures(int4)',
+      'millrace.sweep_figures()', 'millrace.lock_waiting(millrace.pipelines, text, int4)',
       'millrace.begin(text, text, int4)', 'millrace.old_means(int4, text, text)',
       'millrace.old_value_of(int4, text)', 'millrace.value_meant(int4, text, text)',
       'millrace.write_follower(millrace.pipelines, text, text)',
@@ -32467,9 +32983,11 @@ begin
       'millrace.note_delivery(jsonb)', 'public.millrace_note_deliveries(jsonb)',
       'millrace.rule_fault(millrace.alert_rules)', 'millrace.check_rule()',
       'millrace.rule_of(text, text, jsonb)', 'millrace.check_alerts(jsonb)',
-      'millrace.save_alerts(jsonb)', 'millrace.rule_targets(millrace.alert_rules)',
-      'millrace.note_values(millrace.alert_rules, timestamptz)',
-      'millrace.judge_rule(millrace.alert_rules, timestamptz)',
+      'millrace.save_alerts(jsonb)',
+      'millrace.rule_targets(millrace.alert_rules[], timestamptz)',
+      'millrace.note_values(millrace.alert_rules[], timestamptz)',
+      'millrace.judge_kind(millrace.alert_rules[], timestamptz)',
+      'millrace.judge_or_report(millrace.alert_rules[], timestamptz)',
       'millrace.resolve_unwatched(timestamptz)', 'millrace.judge_rules()',
       'millrace.sweep_rules()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
       'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
@@ -32481,7 +32999,7 @@ begin
       'millrace.check_foreign_pressure(jsonb, text[], text)',
       'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.save_back_pressures(int4)',
       'millrace.pass_back_pressure(int4)', 'millrace.room_before_later(int4)',
-      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool, bool)',
+      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool, bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
@@ -32508,17 +33026,18 @@ begin
       'millrace.act_in_bulk(millrace.caller, jsonb)', 'millrace.why_bypassed(text)',
       'millrace.bypass_held(millrace.stages, int8[], text)',
       'millrace.bypass_portion(millrace.stages, int8[], text, timestamptz)',
-      'millrace.bypass_queued(millrace.stages, int4)',
+      'millrace.bypass_queued(millrace.stages, int4)', 'millrace.lock_before_stages(int4)',
       'millrace.save_bypass(int4, text, timestamptz, bool, int8)',
       'millrace.begin_bypass(millrace.stages, text, timestamptz, int8)',
       'millrace.finish_bypass(int4)', 'millrace.end_bypass_of(millrace.stages)',
       'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
-      'millrace.is_spent_out(millrace.stages)', 'millrace.settle_bypass(millrace.stages)',
-      'millrace.sweep_bypasses(int4)', 'millrace.save_when_spent(int4, jsonb)',
-      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
-      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
-      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
-      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.is_spent_out(millrace.stages)', 'millrace.bypass_due(int4)',
+      'millrace.settle_bypass(millrace.stages)', 'millrace.sweep_bypasses(int4)',
+      'millrace.save_when_spent(int4, jsonb)', 'millrace.shown_bypass(int4)',
+      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
+      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
+      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
+      'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
@@ -32557,7 +33076,8 @@ begin
       'millrace.why_undecided(millrace.attempt_state, jsonb)', 'millrace.close_held(int8[])',
       'millrace.close_decisions(int4)', 'millrace.forget_decisions(int8[])',
       'millrace.prune_decisions()', 'millrace.decision_faults(int8, int8)',
-      'millrace.check_replaces(jsonb)', 'millrace.check_untied(millrace.pipelines, text)',
+      'millrace.deed_findings()', 'millrace.check_replaces(jsonb)',
+      'millrace.check_untied(millrace.pipelines, text)',
       'millrace.check_replaced(text, regclass, text)', 'millrace.save_cut_over(int4, jsonb)',
       'millrace.act_fields()', 'millrace.need_fields(jsonb, text[])',
       'millrace.asked_end(jsonb)', 'millrace.answered_before(millrace.caller, jsonb)',
@@ -32666,7 +33186,7 @@ begin
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.may_claim(millrace.stages)', 'millrace.lock_limiters(text)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
-      'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
+      'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
       'millrace.sweep_limits(int4)', 'millrace.counters()', 'millrace.stage_gauges()',
       'public.millrace_metrics()', 'public.millrace_health()',
@@ -32680,7 +33200,8 @@ begin
       'millrace.pipeline_seen(millrace.caller, text)',
       'millrace.stage_seen(millrace.pipelines, text)',
       'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
-      'millrace.pass_set(int4, timestamptz, int8)',
+      'millrace.pass_next(int4, timestamptz, int8)',
+      'millrace.pass_set(millrace.stages, int8[])',
       'millrace.next_gate(int4[], timestamptz[], int8[])', 'millrace.sweep_gates()',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
@@ -32705,16 +33226,13 @@ begin
       'millrace.due_to_prune(int4, text, text, int4, timestamptz)',
       'millrace.retention_findings()', 'millrace.reopen_fan_outs(int4, int8[])',
       'millrace.refile_items(int8, text[])', 'millrace.retry_items(millrace.fan_outs, text[])',
-      'millrace.retry_child_runs(int4, int8[])', 'millrace.is_short(timestamptz, timestamptz)',
+      'millrace.retry_child_runs(int4, int8[])', 'millrace.is_short(interval)',
       'millrace.commonest_error(int4, int4, timestamptz, timestamptz)',
-      'millrace.failure_values(millrace.alert_rules, timestamptz, timestamptz)',
-      'millrace.spending_values(millrace.alert_rules, timestamptz, timestamptz)',
-      'millrace.duration_values(millrace.alert_rules, timestamptz, timestamptz)',
-      'millrace.figure_values(millrace.alert_rules, timestamptz)',
-      'millrace.queue_values(millrace.alert_rules, timestamptz)',
-      'millrace.late_values(millrace.alert_rules, timestamptz)',
-      'millrace.run_sla_values(millrace.alert_rules)', 'millrace.engine_values()',
-      'millrace.rule_values(millrace.alert_rules, timestamptz)',
+      'millrace.figure_values(millrace.alert_rules[], timestamptz)',
+      'millrace.queue_values(millrace.alert_rules[], timestamptz)',
+      'millrace.late_values(millrace.alert_rules[], timestamptz)',
+      'millrace.run_sla_values(millrace.alert_rules[], timestamptz)',
+      'millrace.engine_values()', 'millrace.rule_values(millrace.alert_rules[], timestamptz)',
       'millrace.plain_text(text, int4)', 'millrace.count_in_words(numeric)',
       'millrace.rule_message(millrace.alert_rules, millrace.rule_states, timestamptz)',
       'millrace.playbook_of(text)', 'millrace.rows_labelled(millrace.pipelines, text, int4)',
@@ -32732,7 +33250,7 @@ begin
       'millrace.room_under(millrace.shared_limits, millrace.stages, int4)',
       'millrace.shared_room(millrace.stages, int4)', 'millrace.take_shared(int4, int4)',
       'millrace.rivals_of(int4, int4)', 'millrace.share_for(float8, int4, bool)',
-      'millrace.note_share(int4, int4, bool, int4)',
+      'millrace.note_share(int4, int4, int4, int4)',
       'millrace.throttle_shared(text, jsonb, timestamptz, text, int8)',
       'millrace.unthrottle_shared(text)',
       'millrace.throttle_limit(text, jsonb, timestamptz, text)',
@@ -32836,7 +33354,11 @@ begin
       'millrace.unthrottle(text, text)', 'millrace.end_throttles()',
       'millrace.keep_throttles(int4)', 'millrace.check_trace(jsonb)',
       'millrace.save_trace(int4, jsonb)', 'millrace.write_traces(millrace.pipelines, text)',
-      'millrace.write_trace_dispatch()'
+      'millrace.write_trace_dispatch()', 'millrace.check_unchanged(jsonb, jsonb)',
+      'millrace.save_unchanged(int4, int4, jsonb)', 'millrace.digest_at(jsonb, jsonpath)',
+      'millrace.keep_inputs(millrace.stages, json)', 'millrace.inputs_now(int4, int8[])',
+      'millrace.former_results(int4, int8[])',
+      'millrace.begin_unless_unchanged(int4, int8[], bool)'
     ]::text[]) s
         where to_regprocedure(s) is not null))
   loop

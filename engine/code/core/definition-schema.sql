@@ -278,7 +278,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "completion":{
         "type":"object",
         "properties":{
@@ -296,7 +298,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -322,7 +324,9 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
+       "unchanged":{"$ref":"#/$defs/unchanged"},
        "agent":{
         "type":"object",
         "properties":{
@@ -336,7 +340,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -362,6 +366,7 @@ as $$
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
        "limits":{"$ref":"#/$defs/limits"},
+       "when_spent":{"$ref":"#/$defs/when_spent"},
        "shows":{"$ref":"#/$defs/shows"},
        "child":{
         "type":"object",
@@ -414,7 +419,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -470,7 +475,7 @@ as $$
        },
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -499,7 +504,7 @@ as $$
        "shows":{"$ref":"#/$defs/shows"},
        "on_failure":{"$ref":"#/$defs/on_failure"},
        "apply":{"$ref":"#/$defs/apply"},
-       "ends":{"$ref":"#/$defs/ends_23"},
+       "ends":{"$ref":"#/$defs/ends_26"},
        "sla_seconds":{"type":"number","minimum":1,"maximum":31536000},
        "enabled":{"type":"boolean","wanted":"true or false"},
        "result_limit_bytes":{"default":1048576,"type":"integer","minimum":1,"maximum":10485760}
@@ -522,13 +527,14 @@ as $$
         "type":"object",
         "properties":{
          "rate":{"$ref":"#/$defs/rate"},
-         "back_pressure":{"$ref":"#/$defs/back_pressure"}
+         "back_pressure":{"$ref":"#/$defs/back_pressure"},
+         "shared":{"$ref":"#/$defs/shared_20"}
         },
         "additionalProperties":false,
-        "wanted":"an object of rate or back_pressure or both",
-        "remedy":"Set rate or back_pressure, or leave limits out: then the gate passes whatever comes.",
+        "wanted":"an object of rate, back_pressure or shared",
+        "remedy":"Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.",
         "minProperties":1,
-        "maxProperties":2
+        "maxProperties":3
        },
        "shows":{
         "type":"object",
@@ -725,13 +731,7 @@ as $$
     },
     "priority":{"type":"boolean","wanted":"true or false"},
     "back_pressure":{"$ref":"#/$defs/back_pressure"},
-    "shared":{
-     "minItems":1,
-     "type":"array",
-     "items":{"$ref":"#/$defs/pipeline"},
-     "wanted":"a list of names of shared limits",
-     "remedy":"Write [\"scrapes\"]."
-    }
+    "shared":{"$ref":"#/$defs/shared_20"}
    },
    "additionalProperties":false,
    "wanted":"an object with at least one limit",
@@ -787,6 +787,19 @@ as $$
    "maximum":100000,
    "remedy":"It is how many may be unfinished at the later stage; to let nothing through, pause the stage."
   },
+  "shared_20":{
+   "minItems":1,
+   "type":"array",
+   "items":{"$ref":"#/$defs/pipeline"},
+   "wanted":"a list of names of shared limits",
+   "remedy":"Write [\"scrapes\"]."
+  },
+  "when_spent":{
+   "type":"string",
+   "enum":["wait","bypass"],
+   "wanted":"wait or bypass",
+   "remedy":"wait works it in the next window, bypass leaves it out and remembers its rows."
+  },
   "shows":{
    "type":"object",
    "properties":{
@@ -800,6 +813,12 @@ as $$
    "additionalProperties":false,
    "wanted":"an object of queued, started and completed"
   },
+  "unchanged":{
+   "type":"string",
+   "minLength":1,
+   "wanted":"a jsonpath",
+   "remedy":"Write for example \"$.needs.fetch.fingerprint\" or \"$.entity.body\"."
+  },
   "on_failure":{
    "type":"string",
    "enum":["fail_run","continue"],
@@ -812,7 +831,7 @@ as $$
    "wanted":"schema.function, which takes one jsonb",
    "remedy":"Create the function in an earlier migration and name it with its schema."
   },
-  "ends_23":{
+  "ends_26":{
    "type":"array",
    "wanted":"a list of names and conditions",
    "remedy":"Write [{\"name\": \"rejected\", \"when\": \"$.result.ok == false\"}].",
