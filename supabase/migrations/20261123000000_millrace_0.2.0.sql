@@ -6705,9 +6705,10 @@ end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
--- Returns the stages with work.
+-- p_shown: the entities show it as queued already. Returns the stages with work.
 create or replace function millrace.enqueue_stage(
-  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -6723,7 +6724,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
+  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name, p_shown);
 end
 $$;
 
@@ -7609,8 +7610,9 @@ end
 $$;
 
 -- Queues a stage for entities that the caller holds: new runs where none is live, else starting
--- over. Dirty are the entities with columns that a new run must clear. p_by_name: somebody named
--- the stage, which overrules what it says of when it begins. Returns the stages with work.
+-- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
+-- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
+-- begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null
@@ -7662,7 +7664,7 @@ begin
   v_new := millrace.skip_given_needs(v_new, p_stage_id);
   if cardinality(v_new) > 0 then
     v_wake := v_wake
-      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name)
+      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name, cardinality(p_dirty_ids) = 0)
       || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then
@@ -13082,9 +13084,10 @@ $$;
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins.
+-- itself says of when it begins. p_shown: the entities show it as queued already.
 create or replace function millrace.begin_stage(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -13115,7 +13118,9 @@ begin
       return v_wake || millrace.queue_at_gate(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
-      perform millrace.show_queued(p_stage_id, p_run_ids);
+      if not p_shown then
+        perform millrace.show_queued(p_stage_id, p_run_ids);
+      end if;
       return v_wake || p_stage_id;
   end case;
 end
@@ -18933,9 +18938,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    select g.given
-    from (
-      select unnest(a.places) as place, array(
+    -- Materialized, or a set-returning function beside it would have each row asked about.
+    with answer as materialized (
+      select a.places, array(
         select vs.stage_id
         from millrace.version_stages vs
         where vs.version_id = p_version_id
@@ -18946,7 +18951,10 @@ begin
         select u.asked, array_agg(u.place) as places
         from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
           with ordinality u(asked, place)
-        group by u.asked) a) g
+        group by u.asked) a
+    )
+    select g.given
+    from (select unnest(a.places) as place, a.given from answer a) g
     order by g.place);
 end
 $$;
@@ -19086,28 +19094,32 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_earlier record;
+  v_earlier_id int;
+  v_new bigint[];
   v_open bigint[];
   v_given bigint[];
   v_any boolean := false;
 begin
-  for v_earlier in
-    select vs.stage_id, array_agg(r.id order by r.id) as run_ids
+  -- New runs are all of one version.
+  for v_earlier_id in
+    select vs.stage_id
     from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id
-        and p_stage_id = any (vs.dependents)
-        and not vs.on_demand
-    where r.id = any (p_run_ids)
-      and r.given is not null
-    group by vs.stage_id, vs.position
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_run_ids[1]
+      and p_stage_id = any (vs.dependents)
+      and not vs.on_demand
     order by vs.position
   loop
-    v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
-    v_given := millrace.given_runs(v_earlier.stage_id, v_open);
-    perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
-    perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
+    v_new := coalesce(v_new, array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (p_run_ids) and r.given is not null
+      order by r.id));
+    v_open := millrace.open_runs(v_earlier_id, v_new);
+    v_given := millrace.given_runs(v_earlier_id, v_open);
+    perform millrace.add_skipped(v_earlier_id, v_given, millrace.why_given());
+    v_open := millrace.unmet_runs(v_earlier_id, millrace.without(v_open, v_given));
+    perform millrace.add_skipped(v_earlier_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;
   if v_any then
@@ -19900,10 +19912,15 @@ begin
         where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
         order by o.queue_at, o.id
         limit p_limit) q) r(id)
-    join millrace.attempts a on a.run_id = r.id
-      and a.stage_id = p_stage.id
-      and a.state in ('started', 'waiting')
-      and a.token is not null
+    cross join lateral (
+      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+      select o.id, o.token
+      from millrace.attempts o
+      where o.run_id = r.id
+        and o.stage_id = p_stage.id
+        and o.state in ('started', 'waiting')
+        and o.token is not null
+      offset 0) a
     where millrace.counts_in_flight(p_stage.limits)
       and not exists (
         select from millrace.in_flight f
@@ -27109,13 +27126,18 @@ declare
     when p_means = 'start' or p_was is not null then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
+  -- Written is the value itself, but not what may stand beside it.
+  v_shown boolean := p_means = 'start' and (
+    select not p.status ?| array['attempts', 'retry_at', 'error']
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
   v_why text;
   v_hint text;
   v_early record;
 begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
-      case when p_means = 'enter' then p_ids else '{}' end,
+      case when v_shown then '{}' else p_ids end,
       p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id)
         and millrace.names_stage(p_pipeline_id, v_stage_id),
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
@@ -29824,7 +29846,7 @@ begin
       'millrace.is_only_root(millrace.version_stages)',
       'millrace.new_runs(int4, text[], int4, int4)',
       'millrace.refuse_missing_needs(int8[], int4)',
-      'millrace.enqueue_stage(int8[], int4, bool)',
+      'millrace.enqueue_stage(int8[], int4, bool, bool)',
       'millrace.start_sibling_branches(int4, int4, int8[])',
       'millrace.apply_outcomes(millrace.work[], int4)',
       'millrace.late_attempts(millrace.work[])', 'millrace.mark_late(millrace.work[], int8[])',
@@ -29939,7 +29961,7 @@ begin
       'millrace.check_foreign_pressure(jsonb, text[], text)',
       'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.save_back_pressures(int4)',
       'millrace.pass_back_pressure(int4)', 'millrace.room_before_later(int4)',
-      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool)',
+      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',

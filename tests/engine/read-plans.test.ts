@@ -35,6 +35,24 @@ async function history(engine: Engine, runs: number): Promise<void> {
   await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts, millrace.log, public.items');
 }
 
+/** Runs beside them that wait at the first stage. */
+async function queued(engine: Engine, runs: number): Promise<void> {
+  await engine.sql.query(
+    `insert into millrace.runs (pipeline_id, version_id, entity_id, created_at)
+     select p.id, p.current_version_id, n::text, millrace.now() from generate_series(1, $1::int) n, millrace.pipelines p
+     where p.name = 'flow'`,
+    [runs],
+  );
+  await engine.sql.query(
+    `insert into millrace.attempts (run_id, stage_id, number, created_at, queue_at)
+     select r.id, s.id, 1, millrace.now(), millrace.now()
+     from millrace.runs r
+     join millrace.stages s on s.pipeline_id = r.pipeline_id and s.name = 'first'
+     where r.status = 'running'`,
+  );
+  await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts');
+}
+
 const reads = {
   'dead letters, a page': `select * from millrace.dead_letters where pipeline = 'flow' order by failed_at desc limit 50`,
   'dead letters by cause': `select * from millrace.dead_letters where stage = 'second' and error_code = 'code_1' limit 50`,
@@ -54,9 +72,10 @@ const reads = {
 };
 
 test('no read walks the runs, the attempts, the log or the alerts from end to end', async ({ engine }) => {
-  await engine.pipeline(chain(['first', 'second']), { label: 'label' });
+  await engine.pipeline(chain(['first', 'second'], { limits: { max_in_flight: 3 } }), { label: 'label' });
   await engine.sql.query('create index on public.items (label text_pattern_ops)');
   await history(engine, 20_000);
+  await queued(engine, 1_000);
   const walked: Record<string, string[]> = {};
   for (const [name, statement] of Object.entries(reads)) {
     const tables = await sequentialScans(engine.database.superUrl, statement);
@@ -68,18 +87,26 @@ test('no read walks the runs, the attempts, the log or the alerts from end to en
 });
 
 test('what a read looks at does not grow with the history', async ({ engine }) => {
-  await engine.pipeline(chain(['first', 'second']), { label: 'label' });
+  await engine.pipeline(chain(['first', 'second'], { limits: { max_in_flight: 3 } }), { label: 'label' });
   await engine.sql.query('create index on public.items (label text_pattern_ops)');
-  const flat = ['doctor', 'a slice of the invariants', 'search by label', 'what a run has been through'] as const;
+  const flat = [
+    'doctor',
+    'a slice of the invariants',
+    'search by label',
+    'what a run has been through',
+    'sweep',
+  ] as const;
   const cost = async () => {
     const rows: number[] = [];
     for (const name of flat) rows.push(await planRows(engine.database.superUrl, reads[name]));
     return rows;
   };
   await history(engine, 6_000);
+  await queued(engine, 1_000);
   const few = await cost();
   await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
   await history(engine, 24_000);
+  await queued(engine, 1_000);
   const many = await cost();
   for (const [place, name] of flat.entries()) {
     expect({ [name]: many[place] }).toEqual({

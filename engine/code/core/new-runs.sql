@@ -162,9 +162,10 @@ end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
--- Returns the stages with work.
+-- p_shown: the entities show it as queued already. Returns the stages with work.
 create or replace function millrace.enqueue_stage(
-  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -180,7 +181,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
+  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name, p_shown);
 end
 $$;
 

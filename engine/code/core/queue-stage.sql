@@ -118,8 +118,9 @@ end
 $$;
 
 -- Queues a stage for entities that the caller holds: new runs where none is live, else starting
--- over. Dirty are the entities with columns that a new run must clear. p_by_name: somebody named
--- the stage, which overrules what it says of when it begins. Returns the stages with work.
+-- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
+-- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
+-- begins. Returns the stages with work.
 create or replace function millrace.queue_here(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null
@@ -171,7 +172,7 @@ begin
   v_new := millrace.skip_given_needs(v_new, p_stage_id);
   if cardinality(v_new) > 0 then
     v_wake := v_wake
-      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name)
+      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name, cardinality(p_dirty_ids) = 0)
       || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_counted then

@@ -8,9 +8,10 @@
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins.
+-- itself says of when it begins. p_shown: the entities show it as queued already.
 create or replace function millrace.begin_stage(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
+  p_shown boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -41,7 +42,9 @@ begin
       return v_wake || millrace.queue_at_gate(p_stage_id, p_run_ids);
     else
       perform millrace.queue_attempts(p_stage_id, p_run_ids);
-      perform millrace.show_queued(p_stage_id, p_run_ids);
+      if not p_shown then
+        perform millrace.show_queued(p_stage_id, p_run_ids);
+      end if;
       return v_wake || p_stage_id;
   end case;
 end

@@ -89,9 +89,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
-    select g.given
-    from (
-      select unnest(a.places) as place, array(
+    -- Materialized, or a set-returning function beside it would have each row asked about.
+    with answer as materialized (
+      select a.places, array(
         select vs.stage_id
         from millrace.version_stages vs
         where vs.version_id = p_version_id
@@ -102,7 +102,10 @@ begin
         select u.asked, array_agg(u.place) as places
         from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
           with ordinality u(asked, place)
-        group by u.asked) a) g
+        group by u.asked) a
+    )
+    select g.given
+    from (select unnest(a.places) as place, a.given from answer a) g
     order by g.place);
 end
 $$;
@@ -242,28 +245,32 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_earlier record;
+  v_earlier_id int;
+  v_new bigint[];
   v_open bigint[];
   v_given bigint[];
   v_any boolean := false;
 begin
-  for v_earlier in
-    select vs.stage_id, array_agg(r.id order by r.id) as run_ids
+  -- New runs are all of one version.
+  for v_earlier_id in
+    select vs.stage_id
     from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id
-        and p_stage_id = any (vs.dependents)
-        and not vs.on_demand
-    where r.id = any (p_run_ids)
-      and r.given is not null
-    group by vs.stage_id, vs.position
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_run_ids[1]
+      and p_stage_id = any (vs.dependents)
+      and not vs.on_demand
     order by vs.position
   loop
-    v_open := millrace.open_runs(v_earlier.stage_id, v_earlier.run_ids);
-    v_given := millrace.given_runs(v_earlier.stage_id, v_open);
-    perform millrace.add_skipped(v_earlier.stage_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier.stage_id, millrace.without(v_open, v_given));
-    perform millrace.add_skipped(v_earlier.stage_id, v_open, millrace.why_unmet());
+    v_new := coalesce(v_new, array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (p_run_ids) and r.given is not null
+      order by r.id));
+    v_open := millrace.open_runs(v_earlier_id, v_new);
+    v_given := millrace.given_runs(v_earlier_id, v_open);
+    perform millrace.add_skipped(v_earlier_id, v_given, millrace.why_given());
+    v_open := millrace.unmet_runs(v_earlier_id, millrace.without(v_open, v_given));
+    perform millrace.add_skipped(v_earlier_id, v_open, millrace.why_unmet());
     v_any := v_any or cardinality(v_given || v_open) > 0;
   end loop;
   if v_any then

@@ -116,10 +116,15 @@ begin
         where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
         order by o.queue_at, o.id
         limit p_limit) q) r(id)
-    join millrace.attempts a on a.run_id = r.id
-      and a.stage_id = p_stage.id
-      and a.state in ('started', 'waiting')
-      and a.token is not null
+    cross join lateral (
+      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+      select o.id, o.token
+      from millrace.attempts o
+      where o.run_id = r.id
+        and o.stage_id = p_stage.id
+        and o.state in ('started', 'waiting')
+        and o.token is not null
+      offset 0) a
     where millrace.counts_in_flight(p_stage.limits)
       and not exists (
         select from millrace.in_flight f

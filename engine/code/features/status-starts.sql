@@ -118,13 +118,18 @@ declare
     when p_means = 'start' or p_was is not null then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
+  -- Written is the value itself, but not what may stand beside it.
+  v_shown boolean := p_means = 'start' and (
+    select not p.status ?| array['attempts', 'retry_at', 'error']
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
   v_why text;
   v_hint text;
   v_early record;
 begin
   begin
     perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
-      case when p_means = 'enter' then p_ids else '{}' end,
+      case when v_shown then '{}' else p_ids end,
       p_by_name => p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id)
         and millrace.names_stage(p_pipeline_id, v_stage_id),
       p_done_before => millrace.done_until(p_pipeline_id, v_stage_id, p_was));
