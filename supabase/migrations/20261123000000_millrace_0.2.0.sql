@@ -10867,7 +10867,7 @@ create or replace trigger %6$I before insert or update of %2$I, %3$I on %7$s
   execute format('revoke all on function millrace.%I() from public',
     p_pipeline.name || '__adopted');
 exception when lock_not_available then
-  raise exception 'somebody has been writing to table % for over a second',
+  raise exception 'somebody has been writing to table % for over half a second',
     p_pipeline.entity_table
     using errcode = 'MR004', hint = 'Nothing was written; try again shortly.';
 end

@@ -166,7 +166,7 @@ test('a row that somebody holds waits for nobody, and is adopted when it is free
   await user.query(`update public.note set label = 'mine' where id = $1`, [held]);
   expect(
     await engine.refusal(`select * from millrace.adopt('notes', 'status', 'public.code_of', p_dry_run => false)`),
-  ).toMatchObject({ code: 'MR004', message: 'somebody has been writing to table public.note for over a second' });
+  ).toMatchObject({ code: 'MR004', message: 'somebody has been writing to table public.note for over half a second' });
   await user.query('rollback');
   await adopt(engine, ', p_portion => 1');
   await user.query('begin');
