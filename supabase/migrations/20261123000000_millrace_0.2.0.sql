@@ -10834,13 +10834,13 @@ $$;
 -- Creates the __adopted function of a pipeline with its trigger. It comes before those that note
 -- since when a value stands, by its name. A row that has not been adopted yet is left to adopt(). A
 -- trigger waits for whoever writes the table, and whoever would write it waits for that: so it is
--- made soon or not now.
+-- made soon or not now, before Postgres looks for a deadlock with a define() that waits for both.
 create or replace function millrace.write_follower(
   p_pipeline millrace.pipelines, p_old_column text, p_function text
 ) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '1s'
+set lock_timeout = '500ms'
 as $write$
 declare
   v_status text := p_pipeline.status ->> 'column';

@@ -70,13 +70,15 @@ test('rows of a declared table go once they are old, in thousands, and nothing e
   // 2,400 hours are a hundred days.
   await engine.advance('130 days');
   expect(
-    await engine.rows(`select table_name, days, due from millrace.retention where pipeline = 'flow' and table_name is not null`),
+    await engine.rows(
+      `select table_name, days, due from millrace.retention where pipeline = 'flow' and table_name is not null`,
+    ),
   ).toEqual([{ table_name: 'public.raw_pages', days: 30, due: '2399' }]);
   expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 2399 });
   expect(await engine.value('select min(id)::int from public.raw_pages')).toBe(2400);
-  expect(await engine.rows(`select due, removed from millrace.retention where pipeline = 'flow' and table_name is not null`)).toEqual([
-    { due: '0', removed: '2399' },
-  ]);
+  expect(
+    await engine.rows(`select due, removed from millrace.retention where pipeline = 'flow' and table_name is not null`),
+  ).toEqual([{ due: '0', removed: '2399' }]);
 });
 
 test('a row that a trigger or another table keeps is passed over and reported, the others go', async ({ engine }) => {
