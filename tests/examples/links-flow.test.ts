@@ -90,7 +90,7 @@ test('End-to-end sample: new → extracted path exercised for both job and post.
     last_error: null,
   });
   expect(await stack.reach(post, 'extracted')).toMatchObject({ classification: 'post' });
-  const words = ['new', 'queued', 'scraping', 'scraped', 'staged', 'extracted'];
+  const words = ['new', 'classified', 'queued', 'scraping', 'scraped', 'staged', 'extracted'];
   expect(await stack.words(job)).toEqual(words);
   expect(await stack.words(post)).toEqual(words);
   const [row] = await stack.rows(
@@ -137,7 +137,7 @@ test('Inject transient 429 → item moves to error, backs off, later succeeds.',
     last_error: null,
   });
   const words = await stack.words(id);
-  expect(words.slice(0, 4)).toEqual(['new', 'queued', 'scraping', 'error']);
+  expect(words.slice(0, 5)).toEqual(['new', 'classified', 'queued', 'scraping', 'error']);
   expect(words.at(-1)).toBe('extracted');
 });
 
