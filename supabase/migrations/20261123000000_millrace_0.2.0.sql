@@ -2844,6 +2844,7 @@ begin
   if p_stage #> '{limits,shared}' is not null then
     perform millrace.check_shared_names(p_stage);
   end if;
+  perform millrace.check_when_spent(p_stage);
 end
 $$;
 
@@ -15179,6 +15180,34 @@ exception
         'The sweep of bypassed stages failed: ' || sqlerrm) then
       raise;
     end if;
+end
+$$;
+
+-- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
+-- would never be left out.
+create or replace function millrace.check_when_spent(p_stage jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_with_budget text;
+begin
+  if p_stage ->> 'when_spent' is distinct from 'bypass' or exists (
+      select
+      from millrace.shared_limits l
+      where l.declared ? 'spending' and p_stage #> '{limits,shared}' ? l.name) then
+    return;
+  end if;
+  select string_agg(l.name, ', ' order by l.name)
+  into v_with_budget
+  from millrace.shared_limits l
+  where l.declared ? 'spending';
+  perform millrace.refuse_value(p_stage, '{when_spent}',
+    'wait where limits.shared names no limit with spending',
+    coalesce('Name one in limits.shared, or leave when_spent out. Those with spending: '
+        || v_with_budget || '.',
+      'Define one first: select millrace.define_limit(''model'', ''{"spending": {"usd": 5, '
+        '"per_seconds": 86400}}''). Or leave when_spent out.'));
 end
 $$;
 
@@ -33033,11 +33062,11 @@ begin
       'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
       'millrace.is_spent_out(millrace.stages)', 'millrace.bypass_due(int4)',
       'millrace.settle_bypass(millrace.stages)', 'millrace.sweep_bypasses(int4)',
-      'millrace.save_when_spent(int4, jsonb)', 'millrace.shown_bypass(int4)',
-      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
-      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
-      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
-      'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.check_when_spent(jsonb)', 'millrace.save_when_spent(int4, jsonb)',
+      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
+      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
+      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
+      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',

@@ -1,7 +1,8 @@
 // A stage that is to be left out while its budget is spent: the sweep begins and ends that by itself.
 import { expect } from 'vitest';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import type { Engine, Row } from '../support/engine.ts';
 import { journal } from '../support/operators.ts';
+import { test } from '../support/shared-limits.ts';
 import { runStage, Worker } from '../support/worker.ts';
 
 const sweep = (engine: Engine) => engine.value<Row>('select millrace.sweep()');
