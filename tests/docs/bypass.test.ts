@@ -56,4 +56,7 @@ test('what the page says goes wrong does', async ({ engine }) => {
   ]) {
     page.expectPromised((await engine.refusal(`select millrace.${call}`)).message);
   }
+  const definition = page.exported<PipelineDefinition>('reviews').toJson() as { stages: { name: string }[] };
+  const stages = definition.stages.map((stage) => (stage.name === 'rate' ? { ...stage, when_spent: 'bypass' } : stage));
+  page.expectPromised(await messageOf(() => engine.define({ ...definition, stages })));
 });

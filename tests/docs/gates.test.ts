@@ -38,7 +38,8 @@ test('sixty a minute, and no more than 300 unfinished behind it', async ({ engin
     { stage: 'fetch', ready: '300' },
     { stage: 'read' },
   ]);
-  expect(await page.run(engine, 'select s.name')).toEqual([{ name: 'admit', held_back_by: 'fetch', backlog: 300 }]);
+  const held = { name: 'admit', held_back_by: 'fetch', backlog: 300 };
+  expect(await page.run(engine, 'select s.name')).toContainEqual(held);
 });
 
 test('what is no article does not wait', async ({ engine }) => {

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { defineSharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
-import { type Engine, test } from '../support/engine.ts';
+import type { Engine } from '../support/engine.ts';
+import { test } from '../support/shared-limits.ts';
 import { type Claimed, completed, failed } from '../support/worker.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
 import { claim, finish, start } from './play.ts';

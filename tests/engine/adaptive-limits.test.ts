@@ -1,6 +1,7 @@
 // A shared limit that learns: halved for all when a service asks for patience, and creeping back by the clock.
 import { expect } from 'vitest';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, type Row } from '../support/engine.ts';
+import { test } from '../support/shared-limits.ts';
 import { type Claimed, completed, failed, Worker } from '../support/worker.ts';
 
 const shared = { limits: { shared: ['scrapes'] }, max_workers: 10, retry: { max_attempts: 9 } };

@@ -1,6 +1,7 @@
 // Gates under a limit that they share: of its rate they take their part, and of nothing else.
 import { expect } from 'vitest';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import type { Engine, Row } from '../support/engine.ts';
+import { test } from '../support/shared-limits.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const defineLimit = (engine: Engine, limits: Row) =>

@@ -4,7 +4,7 @@ import { definePipeline } from '../../supabase/functions/_millrace/define/define
 import { defineSharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import type { SharedLimitsInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { snakeKeys } from '../../supabase/functions/_millrace/define/snake-keys.ts';
-import { test } from '../support/engine.ts';
+import { test } from '../support/shared-limits.ts';
 
 const rate = { count: 60, perSeconds: 60 };
 const taken: unknown[] = [

@@ -1,7 +1,8 @@
 // Limits that stages of several pipelines share: in flight, rate, and how they are defined, changed and dropped.
 import { expect } from 'vitest';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, type Row } from '../support/engine.ts';
 import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { test } from '../support/shared-limits.ts';
 import { completed, failed, resume, Worker, waiting } from '../support/worker.ts';
 
 const defineLimit = (engine: Engine, limits: Row, name = 'model') =>

@@ -1,7 +1,8 @@
 // A shared limit over its definition, for a while and for a reason.
 import { expect } from 'vitest';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, type Row } from '../support/engine.ts';
 import { journal, signIn } from '../support/operators.ts';
+import { test } from '../support/shared-limits.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const state = async (engine: Engine) => (await engine.rows('select * from millrace.shared_limit_state'))[0] as Row;

@@ -1,7 +1,8 @@
 // A stage that is to be left out while its budget is spent: the sweep begins and ends that by itself.
 import { expect } from 'vitest';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import type { Engine, Row } from '../support/engine.ts';
 import { journal } from '../support/operators.ts';
+import { test } from '../support/shared-limits.ts';
 import { runStage, Worker } from '../support/worker.ts';
 
 const sweep = (engine: Engine) => engine.value<Row>('select millrace.sweep()');
@@ -12,7 +13,9 @@ async function budgeted(engine: Engine, whenSpent = 'bypass') {
     create table public.spent (stage text primary key);
     create or replace function millrace.is_spent(p_stage millrace.stages) returns boolean language sql as
       $$ select exists (select from public.spent s where s.stage = p_stage.name) $$`);
-  const two = { name: 'two', needs: ['one'], ...(whenSpent && { when_spent: whenSpent }) };
+  await engine.sql.query(`select millrace.define_limit('account', '{"spending": {"usd": 5, "per_seconds": 60}}')`);
+  const limits = { shared: ['account'] };
+  const two = { name: 'two', needs: ['one'], limits, ...(whenSpent && { when_spent: whenSpent }) };
   return engine.pipeline([{ name: 'one' }, two]);
 }
 const spend = (engine: Engine) => engine.sql.query(`insert into public.spent values ('two')`);
@@ -120,4 +123,32 @@ test('a word that when_spent does not know is refused', async ({ engine }) => {
     code: 'MR001',
     message: 'stage one: when_spent is "skip", but must be wait or bypass',
   });
+});
+
+test('a stage without a budget that is to be left out once it is spent is refused', async ({ engine }) => {
+  await engine.pipeline([{ name: 'one' }]);
+  const refusalOf = (limits?: object) =>
+    engine.refusal('select millrace.define($1)', [
+      JSON.stringify({
+        pipeline: 'flow',
+        entity: { table: 'public.items', key: 'id', projection: 'none' },
+        stages: [{ name: 'one', when_spent: 'bypass', limits }],
+      }),
+    ]);
+  const message =
+    'stage one: when_spent is "bypass", but must be wait where limits.shared names no limit with spending';
+  expect(await refusalOf()).toMatchObject({
+    code: 'MR001',
+    message,
+    hint: expect.stringMatching(/^Define one first: /),
+  });
+  await engine.sql.query(`select millrace.define_limit('site', '{"max_in_flight": 2}')`);
+  await engine.sql.query(`select millrace.define_limit('account', '{"spending": {"usd": 5, "per_seconds": 60}}')`);
+  expect(await refusalOf({ shared: ['site'] })).toMatchObject({
+    code: 'MR001',
+    message,
+    hint: 'Name one in limits.shared, or leave when_spent out. Those with spending: account.',
+  });
+  await engine.pipeline([{ name: 'one', when_spent: 'bypass', limits: { shared: ['site', 'account'] } }]);
+  expect(await engine.value(`select when_spent from millrace.stages where name = 'one'`)).toBe('bypass');
 });

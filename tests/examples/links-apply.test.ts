@@ -21,7 +21,15 @@ test('a job goes through every word to jobs and companies, and raises its events
   await links.finish('extract', extractedJob());
   expect(await links.row(id)).toMatchObject({ status: 'extracted', attempt_count: 0, last_error: null });
   const words = await engine.rows('select word from public.words order by id');
-  expect(words.map(({ word }) => word)).toEqual(['new', 'queued', 'scraping', 'scraped', 'staged', 'extracted']);
+  expect(words.map(({ word }) => word)).toEqual([
+    'new',
+    'classified',
+    'queued',
+    'scraping',
+    'scraped',
+    'staged',
+    'extracted',
+  ]);
   expect(
     await engine.rows('select title, c.name from public.jobs join public.companies c on c.id = company_id'),
   ).toEqual([{ title: 'Weaver', name: 'Acme GmbH' }]);

@@ -1,62 +1,8 @@
 // Links on the whole stack: the real functions, the local scraper and model, and a site whose pages the test writes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../support/engine.ts';
-import { recordWords } from '../support/links.ts';
-import { ProjectStack } from '../support/project-stack.ts';
+import { jobPage, LinksStack, posting, postPage } from '../support/links-stack.ts';
 import { startTestSite, type TestSite } from '../support/test-site.ts';
-
-const patienceMs = 90_000;
-
-class LinksStack extends ProjectStack {
-  static async start(siteUrl: string): Promise<LinksStack> {
-    const started = new LinksStack(await ProjectStack.launch({ env: { SCRAPER_ALLOW_HOSTS: new URL(siteUrl).host } }));
-    await started.takeClock();
-    await recordWords((statement) => started.rows(statement));
-    return started;
-  }
-
-  add(url: string): Promise<string> {
-    return this.value('insert into public.linkedin_links (raw_url) values ($1) returning id', [url]);
-  }
-
-  /** Waits until a link shows a word; resolves to its row. */
-  async reach(id: string, word: string): Promise<Row> {
-    let row: Row = {};
-    const told = async () => [
-      row,
-      ...(await this.rows('select * from millrace.attempts order by id desc limit 5')),
-      ...this.lastWords('links-classify', 'links-scrape-job', 'links-stage-job', 'links-extract', 'job-complete'),
-    ];
-    const read = async () => {
-      [row = {}] = await this.rows('select * from public.linkedin_links where id = $1', [id]);
-      if (row.status === 'dead' && word !== 'dead') throw new Error(`link ${id} is dead: ${row.last_error}`);
-      return row.status === word;
-    };
-    await this.until(`link ${id} is ${word}`, read, patienceMs, told);
-    return row;
-  }
-
-  async words(id: string): Promise<unknown[]> {
-    const rows = await this.rows('select word from public.words where link_id = $1 order by id', [id]);
-    return rows.map(({ word }) => word);
-  }
-}
-
-const posting = {
-  '@context': 'https://schema.org',
-  '@type': 'JobPosting',
-  title: 'Weaver',
-  hiringOrganization: { '@type': 'Organization', name: 'Acme Looms GmbH', sameAs: 'https://looms.test/' },
-  jobLocation: { '@type': 'Place', address: { addressLocality: 'Ulm', addressCountry: 'DE' } },
-  description: '<p>Weave <b>cloth</b>.</p>',
-  datePosted: '2026-11-01',
-};
-const jobPage = `<html><head><title>Weaver</title>
-  <script type="application/ld+json">${JSON.stringify(posting)}</script></head>
-  <body><h1>Weaver</h1><p>Weave cloth.</p></body></html>`;
-const postPage = `<html lang="en"><head><title>Bea on LinkedIn: we are hiring</title><meta property="og:title"
-  content="Bea on LinkedIn: we are hiring"></head><body><main><p>We are hiring a dyer for the works in Ulm. Apply by mail
-  to the company Dyers of Ulm, which is looking for a dyer with experience.</p></main></body></html>`;
 
 let site: TestSite;
 let stack: LinksStack;
@@ -90,7 +36,7 @@ test('End-to-end sample: new → extracted path exercised for both job and post.
     last_error: null,
   });
   expect(await stack.reach(post, 'extracted')).toMatchObject({ classification: 'post' });
-  const words = ['new', 'queued', 'scraping', 'scraped', 'staged', 'extracted'];
+  const words = ['new', 'classified', 'queued', 'scraping', 'scraped', 'staged', 'extracted'];
   expect(await stack.words(job)).toEqual(words);
   expect(await stack.words(post)).toEqual(words);
   const [row] = await stack.rows(
@@ -137,7 +83,7 @@ test('Inject transient 429 → item moves to error, backs off, later succeeds.',
     last_error: null,
   });
   const words = await stack.words(id);
-  expect(words.slice(0, 4)).toEqual(['new', 'queued', 'scraping', 'error']);
+  expect(words.slice(0, 5)).toEqual(['new', 'classified', 'queued', 'scraping', 'error']);
   expect(words.at(-1)).toBe('extracted');
 });
 

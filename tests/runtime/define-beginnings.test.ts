@@ -31,7 +31,8 @@ test('given and onDemand are handed over in the spelling of the database', () =>
 });
 
 test('unchanged and whenSpent are handed over in the spelling of the database', () => {
-  const read = { kind: 'function', function: 'papers-read', unchanged: '$.entity.text', whenSpent: 'bypass' };
+  const asked = { unchanged: '$.entity.text', whenSpent: 'bypass', limits: { shared: ['model'] } };
+  const read = { kind: 'function', function: 'papers-read', ...asked };
   const { stages } = define({ read }).toJson() as { stages: object[] };
   expect(stages).toMatchObject([{ unchanged: '$.entity.text', when_spent: 'bypass' }]);
 });
@@ -51,6 +52,11 @@ test.for<[string, Record<string, object>, RegExp]>([
     'another word for a budget that is spent',
     { a: { kind: 'function', function: 'papers-a', whenSpent: 'skip' } },
     /stages\.a\.whenSpent/,
+  ],
+  [
+    'a stage without a budget that is to be left out once it is spent',
+    { a: { kind: 'function', function: 'papers-a', whenSpent: 'bypass' } },
+    /stages\.a\.whenSpent is bypass, but limits\.shared names no limit with a budget: name one, or leave it out\./,
   ],
   [
     'an ending that asks for the results of other stages',

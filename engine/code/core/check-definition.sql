@@ -178,6 +178,7 @@ begin
   if p_stage #> '{limits,shared}' is not null then
     perform millrace.check_shared_names(p_stage);
   end if;
+  perform millrace.check_when_spent(p_stage);
 end
 $$;
 

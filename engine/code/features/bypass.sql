@@ -394,6 +394,34 @@ exception
 end
 $$;
 
+-- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
+-- would never be left out.
+create or replace function millrace.check_when_spent(p_stage jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_with_budget text;
+begin
+  if p_stage ->> 'when_spent' is distinct from 'bypass' or exists (
+      select
+      from millrace.shared_limits l
+      where l.declared ? 'spending' and p_stage #> '{limits,shared}' ? l.name) then
+    return;
+  end if;
+  select string_agg(l.name, ', ' order by l.name)
+  into v_with_budget
+  from millrace.shared_limits l
+  where l.declared ? 'spending';
+  perform millrace.refuse_value(p_stage, '{when_spent}',
+    'wait where limits.shared names no limit with spending',
+    coalesce('Name one in limits.shared, or leave when_spent out. Those with spending: '
+        || v_with_budget || '.',
+      'Define one first: select millrace.define_limit(''model'', ''{"spending": {"usd": 5, '
+        '"per_seconds": 86400}}''). Or leave when_spent out.'));
+end
+$$;
+
 -- define() keeps what becomes of stages whose budget is spent.
 create or replace function millrace.save_when_spent(p_pipeline_id int, p_definition jsonb)
 returns void

@@ -19,18 +19,27 @@ const scraped = { callback: true, pollSeconds: 5, deadlineSeconds: 60 };
 const isJob = '$.entity.classification == "job"';
 const isPost = '$.entity.classification == "post"';
 
+/** How many links may be unfinished at a stage and on the way to it; what comes before it waits. */
+const backlog = 300;
+/** What is classified waits here until there is room for it: jobs before one gate, posts before another. */
+const route = (scrape: string) => ({
+  kind: 'gate' as const,
+  limits: { rate: { count: 120, perSeconds: minute }, backPressure: { stage: scrape, backlog } },
+  shows: { queued: 'classified', completed: 'classified' },
+});
 const scrape = {
   ...work,
   kind: 'external' as const,
   batchSize: 10,
   completion: scraped,
   // What one scraper has in work and next in line; more would only wait there.
-  limits: { maxInFlight: 50 },
+  limits: { maxInFlight: 50, shared: ['scrapes'] },
   shows: { queued: 'queued', started: 'scraping', completed: 'scraped', backoff: 'error' },
 };
 const stage = {
   ...work,
   apply: 'public.apply_staged',
+  limits: { backPressure: { stage: 'extract', backlog } },
   shows: { queued: 'scraped', started: 'scraped', completed: 'staged', backoff: 'error' },
 };
 
@@ -48,7 +57,7 @@ export const links = definePipeline({
       values: {
         work: {
           new: ['Waits to be told for a job or a post'],
-          classified: ['Its kind is known'],
+          classified: ['Its kind is known, and it waits for room at the scraper'],
           queued: ['Waits for the scraper'],
           scraping: ['Its page is being fetched'],
           scraped: ['Its page is here, and waits to be understood'],
@@ -61,7 +70,7 @@ export const links = definePipeline({
         },
       },
       failed: 'dead',
-      shared: ['queued', 'scraping', 'scraped', 'staged', 'error'],
+      shared: ['classified', 'queued', 'scraping', 'scraped', 'staged', 'error'],
       attempts: 'attempt_count',
       retryAt: 'next_attempt_at',
       error: 'last_error',
@@ -87,17 +96,19 @@ export const links = definePipeline({
       apply: 'public.apply_classified',
       shows: { queued: 'new', started: 'new', completed: 'classified', backoff: 'error' },
     },
+    route_job: { ...route('scrape_job'), needs: ['classify'], when: isJob },
     scrape_job: {
       ...scrape,
       function: 'links-scrape-job',
-      needs: ['classify'],
+      needs: ['route_job'],
       when: isJob,
       apply: 'public.apply_scraped_jobs',
     },
+    route_post: { ...route('scrape_post'), needs: ['scrape_job'], when: isPost },
     scrape_post: {
       ...scrape,
       function: 'links-scrape-post',
-      needs: ['scrape_job'],
+      needs: ['route_post'],
       when: isPost,
       apply: 'public.apply_scraped_posts',
     },
@@ -109,8 +120,13 @@ export const links = definePipeline({
       timeoutSeconds: 40,
       leaseSeconds: 90,
       completion: { ...answered, deadlineSeconds: 40 },
-      needs: ['stage_post'],
+      needs: ['stage_job', 'stage_post'],
       apply: 'public.apply_extracted',
+      limits: { shared: ['model'] },
+      // Links stay staged until somebody takes them up.
+      whenSpent: 'bypass',
+      // A page that says what it said before is not asked about again.
+      unchanged: '$.needs',
       shows: { queued: 'staged', started: 'staged', completed: 'extracted', backoff: 'error' },
     },
   },

@@ -174,9 +174,14 @@ function checkRivals(name: string, stage: StageDefinition, stages: Stages): void
   }
 }
 
-/** Whether there are such limits is known to the migrations alone. */
+/** Whether there are such limits, and with a budget, is known to the migrations alone. */
 function checkShared(name: string, stage: StageDefinition): void {
   const shared = ('limits' in stage && stage.limits?.shared) || [];
+  if ('whenSpent' in stage && stage.whenSpent === 'bypass' && shared.length === 0) {
+    throw new Error(
+      `stages.${name}.whenSpent is bypass, but limits.shared names no limit with a budget: name one, or leave it out.`,
+    );
+  }
   const twice = shared.find((limit, place) => shared.indexOf(limit) < place);
   if (twice) throw new Error(`stages.${name}.limits.shared names ${twice} twice: name it once.`);
 }
