@@ -391,26 +391,27 @@ it('refuses a limit that two files define', async () => {
 
 it('defines shared limits before the pipelines that name them, and drops them after', async () => {
   const before = readMigrations();
-  underLimits(`'model'`);
+  underLimits(`'site'`);
   expect((await sync()).stderr).toContain(
-    'Stage ocr of pipeline pages names the shared limit model, which no file of _pipelines defines: there is none yet; ' +
-      'define it with defineSharedLimits() in _pipelines/shared-limits.ts.',
+    'Stage ocr of pipeline pages names the shared limit site, which no file of _pipelines defines: those there are: scrapes, ' +
+      'model; define it with defineSharedLimits() in _pipelines/shared-limits.ts.',
   );
   expect(readMigrations()).toEqual(before);
-  shareLimits('model: { maxInFlight: 5 }, other: { rate: { count: 1, perSeconds: 60 }, adaptive: true }');
+  const file = 'limits-of-sites.ts';
+  shareLimits('site: { maxInFlight: 5 }, other: { rate: { count: 1, perSeconds: 60 }, adaptive: true }', file);
   expect((await sync('--check')).stderr).toContain('the shared limits, pages.');
   expect(await sync()).toMatchObject({ code: 0 });
   const [limits, pages, ...none] = readMigrations().slice(before.length);
   expect(none).toEqual([]);
   expect(limits?.name).toMatch(/_shared_limits\.sql$/);
-  expect(limits?.text).toContain(`select millrace.define_limit('model', $limit${'$'}{"max_in_flight":5}$limit$);`);
+  expect(limits?.text).toContain(`select millrace.define_limit('site', $limit${'$'}{"max_in_flight":5}$limit$);`);
   expect(pages?.name).toMatch(/_pipeline_pages\.sql$/);
   expect(await sync('--check')).toMatchObject({ code: 0 });
 
-  shareLimits('model: { maxInFlight: 6 }');
+  shareLimits('site: { maxInFlight: 6 }', file);
   expect(await sync()).toMatchObject({ code: 0 });
   const [changed, dropped] = readMigrations().slice(before.length + 2);
-  expect(changed?.text).toMatch(/define_limit\('model', \$limit\$\{"max_in_flight":6\}/);
+  expect(changed?.text).toMatch(/define_limit\('site', \$limit\$\{"max_in_flight":6\}/);
   expect(changed?.text).not.toContain(`'other'`);
   expect(dropped?.name).toMatch(/_dropped_limits\.sql$/);
   expect(dropped?.text).toContain(`select millrace.drop_limit('other');`);
@@ -420,8 +421,10 @@ it('defines shared limits before the pipelines that name them, and drops them af
   try {
     const client = await database.connect();
     for (const migration of [limits, pages, changed, dropped]) await client.query(migration?.text ?? '');
-    const { rows } = await client.query('select name, stages, today from millrace.shared_limit_state');
-    expect(rows).toEqual([{ name: 'model', stages: ['pages.ocr'], today: { max_in_flight: 6 } }]);
+    const { rows } = await client.query('select name, stages, today from millrace.shared_limit_state where name = $1', [
+      'site',
+    ]);
+    expect(rows).toEqual([{ name: 'site', stages: ['pages.ocr'], today: { max_in_flight: 6 } }]);
   } finally {
     await database.drop();
   }

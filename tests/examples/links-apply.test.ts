@@ -245,14 +245,62 @@ test('what a person says of a link stays, and what the pipeline said may change'
   expect(await links.row(id)).toMatchObject({ status: 'queued', classification: 'post', classified_by: 'person' });
 });
 
+test('a page that is fetched anew and says what it said before is not asked about again', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  await links.scrape('scrape_job', 'one');
+  await links.finish('stage_job', stagedJob());
+  await links.finish('extract', extractedJob());
+  await links.write(id, 'queued');
+  await links.scrape('scrape_job', 'two');
+  await links.finish('stage_job', stagedJob());
+  expect(await links.row(id)).toMatchObject({ status: 'extracted' });
+  expect(await engine.value('select count(*)::int from public.jobs')).toBe(1);
+  await links.write(id, 'queued');
+  await links.scrape('scrape_job', 'three');
+  await links.finish('stage_job', stagedJob({ salary: '40000 EUR' }));
+  expect(await links.row(id)).toMatchObject({ status: 'staged' });
+  await links.finish('extract', extractedJob());
+  await links.write(id, 'staged');
+  expect(await links.row(id), 'whoever writes staged wants it asked again').toMatchObject({ status: 'staged' });
+});
+
+test('while the model’s budget is spent links stay staged, and one call takes them up', async ({ engine, links }) => {
+  const staged = async () => {
+    const id = await links.add(`https://a.test/jobs/${Math.random()}`);
+    await links.classify('job');
+    await links.scrape('scrape_job', id);
+    await links.finish('stage_job', stagedJob());
+    return id;
+  };
+  await staged();
+  const worker = await links.worker('extract');
+  const usage = { cost_usd: 5, input_tokens: 1000, output_tokens: 100 };
+  await worker.report({ ...completed(await worker.takeOne(), extractedJob()), usage });
+  const id = await staged();
+  expect(await worker.take(1)).toEqual([]);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await links.row(id)).toMatchObject({ status: 'staged', last_error: null });
+  expect(await engine.rows('select reason from millrace.bypasses')).toEqual([{ reason: 'its budget is spent' }]);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(0);
+  await engine.advance('1 day');
+  await engine.sql.query('select millrace.sweep()');
+  expect(await engine.value(`select millrace.take_up('links', 'extract')`)).toBe(1);
+  await links.finish('extract', extractedJob());
+  expect(await links.row(id)).toMatchObject({ status: 'extracted' });
+});
+
 test('the queues have the names that people know, with what waits in each', async ({ engine, links }) => {
   await links.add('https://a.test/jobs/1');
   await links.classify('job');
+  await engine.sql.query(`select millrace.pause('links', 'route_post')`);
+  await links.add('https://a.test/posts/1');
+  await links.classify('post');
   await links.add('https://a.test/jobs/2');
   expect(await engine.rows('select queue, ready::int from public.link_queues')).toEqual([
     { queue: 'ingest', ready: 0 },
     { queue: 'classify', ready: 1 },
-    { queue: 'route', ready: 0 },
+    { queue: 'route', ready: 1 },
     { queue: 'scrape.job', ready: 1 },
     { queue: 'scrape.post', ready: 0 },
     { queue: 'stage', ready: 0 },

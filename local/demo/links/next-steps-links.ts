@@ -17,9 +17,10 @@ export function linkSteps(folder: string, link: string): NextSteps {
       ["update linkedin_links set status = 'queued' where id = 1;", 'fetches a page anew'],
       ["update linkedin_links set next_attempt_at = now() where status = 'error';", 'tries again at once'],
       ['update link_sources set next_poll_at = now();', 'polls the sources at once'],
+      ['select * from millrace.shared_limit_state;', 'what holds them back, and what was spent'],
       ['select * from link_events order by at;', 'what happened to links'],
     ],
     commands: [['npm run demo -- links --sheet FILE.csv https://…', 'does the same for links of your choice.']],
-    note: 'Read on: docs/examples/links.md, docs/patterns/status.md, docs/alerting.md.',
+    note: 'Read on: docs/examples/links.md, docs/patterns/gates.md, docs/patterns/bypass.md, docs/alerting.md.',
   };
 }

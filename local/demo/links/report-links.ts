@@ -51,6 +51,21 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
   if (rows.length === 0) print(pc.red('  none was raised'));
 }
 
+/** Prints what limits that stages share have learned, as far as they have learned anything. */
+export async function printLimits(client: pg.Client, print: Print): Promise<void> {
+  const { rows } = await client.query<{ name: string; rate: number; declared: number; seconds: number; by: string }>(
+    `select name, round((today #>> '{rate,count}')::numeric, 1)::float as rate, (declared #>> '{rate,count}')::int as declared,
+       (declared #>> '{rate,per_seconds}')::int as seconds, learned_from as by
+     from millrace.shared_limit_state where learned_share is not null`,
+  );
+  for (const { name, rate, declared, seconds, by } of rows) {
+    print(
+      `  ${pc.yellow(name)} ${rate} in ${seconds} s instead of ${declared}, since a board asked for patience (${by})`,
+    );
+    print(pc.dim('  It creeps back by itself. select * from millrace.shared_limit_state; tells how far it has come.'));
+  }
+}
+
 /** Prints the jobs with their companies. Resolves to how many there are. */
 export async function printJobs(client: pg.Client, print: Print): Promise<number> {
   const { rows } = await client.query<Record<'company' | 'title' | 'location' | 'salary', string | null>>(

@@ -6,9 +6,9 @@ import { allowHosts } from '../leads/leads.ts';
 import { heading, onAStack, print } from '../on-a-stack.ts';
 import { startBoards } from '../samples/links/server.ts';
 import { demoSettings } from '../settings.ts';
-import { judgeNow, pauseExtract, rule } from './alert-on-backlog.ts';
+import { endBypass, judgeNow, leaveOut, openGate, rule, slowDown, slowGate, takeUp } from './alert-on-backlog.ts';
 import { linkSteps } from './next-steps-links.ts';
-import { printAlerts, printCauses, printJobs, printSources, printSpend } from './report-links.ts';
+import { printAlerts, printCauses, printJobs, printLimits, printSources, printSpend } from './report-links.ts';
 import { type Samples, sampleLinks } from './sample-links.ts';
 import { copySheet, type DemoSource, sourcesFolder, writeSamples } from './source-files.ts';
 import { watchLinks } from './watch-links.ts';
@@ -53,46 +53,77 @@ export async function runLinks({ keep, urls, sheet }: LinksArguments, ending: Ab
 }
 
 async function show(client: pg.Client, given: Given, folder: string, watch: (resting: string[]) => Promise<boolean>) {
-  const paused = given.samples !== null;
+  const isSlowed = given.samples !== null;
   await enter(client, given);
-  if (paused) await pauseExtract(client, 10);
+  if (isSlowed) await slow(client);
   heading('3. What waits in each queue');
-  if (!(await watch(['staged', 'error', 'extracted', 'dead'].filter((word) => paused || word !== 'staged'))))
-    return outcome(folder, given, 'Nothing has moved for some minutes: it was given up.');
+  const resting = isSlowed ? ['classified', 'staged', 'error'] : ['error'];
+  if (!(await watch([...resting, 'extracted', 'dead']))) return outcome(folder, given, stuck);
 
   heading('4. The sources');
   const failing = await printSources(client, print);
-  if (paused)
+  if (isSlowed) {
     print(
       pc.dim('  The other rows of both were known: fourteen are links that stand there twice, in another spelling.'),
     );
-  if (paused) await raiseAlert(client);
-  heading(`${paused ? 6 : 5}. What asks for patience`);
-  const patient = await printCauses(client, 'error', print);
-  if (patient > 0) {
-    const retry = "update linkedin_links set next_attempt_at = now() where status = 'error';";
-    print(`  ${pc.cyan(retry)}  ${pc.dim('tries them now')}`);
-    await client.query(retry.replace('linkedin_links', 'public.linkedin_links'));
-  } else print(pc.dim('  nothing'));
-  if (paused) {
-    print(pc.dim('  A captcha stays one: that link is tried four times more, and is dead then.'));
-    await client.query(`select millrace.unpause('links', 'extract')`);
+    if (!(await openAgain(client, watch))) return outcome(folder, given, stuck);
   }
-  if (!(await watch(['error', 'extracted', 'dead'])))
-    return outcome(folder, given, 'Nothing has moved for some minutes: it was given up.');
-  if (paused) {
-    heading('7. The alert is over');
+  heading(`${isSlowed ? 7 : 5}. What asks for patience`);
+  await retryErrors(client, isSlowed);
+  if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
+  if (isSlowed) {
+    heading('8. The alert is over');
     await judgeNow(client);
     await printAlerts(client, rule, print);
   }
-  heading(`${paused ? 8 : 6}. What ended, and why`);
+  heading(`${isSlowed ? 9 : 6}. What ended, and why`);
   await printCauses(client, 'dead', print);
-  heading(`${paused ? 9 : 7}. Jobs and companies`);
+  heading(`${isSlowed ? 10 : 7}. Jobs and companies`);
   await printJobs(client, print);
-  heading(`${paused ? 10 : 8}. What was done and spent, stage by stage`);
+  heading(`${isSlowed ? 11 : 8}. What was done and spent, stage by stage`);
   await client.query('select millrace.sweep()');
   await printSpend(client, print);
   return outcome(folder, given, failing > 0 ? 'A source could not be read.' : await surprise(client, given.samples));
+}
+
+const stuck = 'Nothing has moved for some minutes: it was given up.';
+
+/** Says and does what slows the pipeline in two places. */
+async function slow(client: pg.Client): Promise<void> {
+  await slowDown(client, 10);
+  print(`  ${pc.cyan(slowGate)}`);
+  print(pc.dim('  The gate lets eight jobs through; the others wait, classified. Posts have a gate of their own.'));
+  print(`  ${pc.cyan(leaveOut)}`);
+  print(pc.dim('  Links stay staged, and are remembered.'));
+}
+
+/** Shows the alert on what waits at the gate, opens that, and takes up what went by without the model. */
+async function openAgain(client: pg.Client, watch: (resting: string[]) => Promise<boolean>): Promise<boolean> {
+  heading('5. An alert: jobs pile up at their gate');
+  await judgeNow(client);
+  await printAlerts(client, rule, print);
+  print(`  ${pc.cyan(openGate)}  ${pc.dim('the next sweep passes them')}`);
+  await client.query(openGate);
+  if (!(await watch(['staged', 'error', 'extracted', 'dead']))) return false;
+  await printLimits(client, print);
+
+  heading('6. The model is back');
+  // Also what has just come is left out, so that all of it is taken up.
+  await client.query('select millrace.sweep()');
+  await client.query(endBypass);
+  const { rows } = await client.query<{ take_up: number }>(takeUp);
+  print(`  ${pc.cyan(endBypass)}`);
+  print(`  ${pc.cyan(takeUp)}  ${pc.dim(`${rows[0]?.take_up} links, from where they were left`)}`);
+  return watch(['error', 'extracted', 'dead']);
+}
+
+/** Prints the links that wait for another try, and has them tried now. */
+async function retryErrors(client: pg.Client, hasSamples: boolean): Promise<void> {
+  if ((await printCauses(client, 'error', print)) === 0) return print(pc.dim('  nothing'));
+  const retry = "update linkedin_links set next_attempt_at = now() where status = 'error';";
+  print(`  ${pc.cyan(retry)}  ${pc.dim('tries them now')}`);
+  await client.query(retry.replace('linkedin_links', 'public.linkedin_links'));
+  if (hasSamples) print(pc.dim('  A captcha stays one: that link is tried four times more, and is dead then.'));
 }
 
 /** Adds what is to be taken in, which is due at once. */
@@ -112,13 +143,6 @@ async function enter(client: pg.Client, { sources, urls, samples }: Given): Prom
     await client.query('insert into public.linkedin_links (raw_url) values ($1) on conflict do nothing', [href]);
   }
   await client.query('select millrace.sweep()');
-}
-
-async function raiseAlert(client: pg.Client): Promise<void> {
-  heading('5. An alert: the model’s stage is paused');
-  print(`  ${pc.cyan("select millrace.pause('links', 'extract');")}  ${pc.dim('was said before; links stay staged')}`);
-  await judgeNow(client);
-  await printAlerts(client, rule, print);
 }
 
 /** What came otherwise than the samples are made for; undefined where nothing did. */

@@ -65,7 +65,7 @@ function addFaults(app: Hono): void {
   app.get('/jobs/:name{busy-[0-9]+}', (c) => {
     const times = refused.get(c.req.path) ?? 0;
     refused.set(c.req.path, times + 1);
-    if (times < refusals) return c.text('Later, please.', 429, { 'retry-after': '60' });
+    if (times < refusals) return c.text('Later, please.', 429, { 'retry-after': '5' });
     const title = `Bridge painter, bridge ${c.req.param('name').replace('busy-', '')}`;
     return c.html(jobPage({ ...(postings[2] as Posting), title }, addressOf(c)));
   });
