@@ -23,10 +23,10 @@ async function links(engine: Engine): Promise<Record<string, string>> {
     pipeline: 'links',
     entity: { table: 'public.links', key: 'id', projection: 'none', label: 'url' },
     sla: { median_seconds: 1200, p95_seconds: 7200 },
-    stages: chain(['scrape', 'extract'], { retry, sla_seconds: 600 }),
+    stages: chain(['scrape_job', 'extract'], { retry, sla_seconds: 600 }),
   });
   const work = async (report: (item: Claimed) => object) => {
-    const worker = await Worker.of(engine, 'scrape', 'links');
+    const worker = await Worker.of(engine, 'scrape_job', 'links');
     const [item] = await worker.take(1);
     await worker.report({ ...(item as Claimed), ...report(item as Claimed) });
     await worker.leave();
@@ -78,16 +78,16 @@ test.for(names)('%s.md leads from what to look at to a verb, and every statement
 test('the verbs of the playbooks do what they say', async ({ engine }) => {
   const runs = await links(engine);
   const stateOf = (run: string | undefined) =>
-    engine.value<string>(`select operation from millrace.operations where run_id = $1 and stage = 'scrape'`, [run]);
+    engine.value<string>(`select operation from millrace.operations where run_id = $1 and stage = 'scrape_job'`, [run]);
   expect(await stateOf(runs.failed)).toBe('failed');
   await engine.sql.query('select millrace.retry($1)', [runs.failed]);
   expect(await stateOf(runs.failed)).toBe('in progress');
-  const condition = '{"stage": "scrape", "error_code": "server_error"}';
+  const condition = '{"stage": "scrape_job", "error_code": "server_error"}';
   await engine.sql.query(`select millrace.replay('links', $1, false)`, [condition]);
   expect(await stateOf(runs.down)).toBe('in progress');
   await engine.sql.query('select millrace.hurry($1)', [runs.inBackoff]);
   expect(
-    await engine.value(`select ready::int from millrace.queue_depth where pipeline = 'links' and stage = 'scrape'`),
+    await engine.value(`select ready::int from millrace.queue_depth where pipeline = 'links' and stage = 'scrape_job'`),
   ).toBe(5);
 });
 

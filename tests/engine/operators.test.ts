@@ -199,3 +199,76 @@ test('an admin of all pipelines says who is an operator, nobody else, and it is 
     { verb: 'revoke', subject: null, outcome: { subject: 'jo' } },
   ]);
 });
+
+test('whoever silences an alert that there is not, or that they do not see, silences none and learns no name', async ({
+  engine,
+}) => {
+  await withDeadLetter(engine, 'mine');
+  await withDeadLetter(engine, 'other');
+  const alert = await engine.value<number>(`
+    insert into millrace.rule_alerts (
+      rule_id, pipeline_id, stage_id, rule, kind, pipeline, value, above, message, playbook, since, raised_at)
+    select 1, p.id, 0, 'dead', 'dead', p.name, 11, 10, '11 runs failed', 'dead.md', millrace.now(), millrace.now()
+    from millrace.pipelines p where p.name = 'other'
+    returning id::int`);
+  const ada = await signIn(engine, 'ada');
+  await engine.sql.query(`insert into millrace.operators (subject, role) values ('ada', 'operator')`);
+  const ben = await signIn(engine, 'ben', { pipelines: ['mine'] });
+  const rest = { minutes: 5, reason: 'it is known' };
+  const refusal = (number: number) => ({
+    code: 'MR003',
+    message: `there is no alert ${number} that you see`,
+    hint: 'Open ones: millrace_alerts({"open": true}).',
+  });
+  expect(await ada.refused('silence', { alert: 999, ...rest })).toEqual(refusal(999));
+  expect(await ben.refused('silence', { alert, ...rest })).toEqual(refusal(alert));
+  expect(await engine.rows('select * from millrace.silences')).toEqual([]);
+  await ada.act('silence', { alert, ...rest });
+  expect(await engine.rows('select pipeline, kind from millrace.silences')).toEqual([
+    { pipeline: 'other', kind: 'dead' },
+  ]);
+});
+
+test('a silence is refused without a reason, of a stage or a kind that there is not, and of all by who sees some', async ({
+  engine,
+}) => {
+  await withDeadLetter(engine, 'mine');
+  const ada = await signIn(engine, 'ada', {});
+  const ben = await signIn(engine, 'ben', { pipelines: ['mine'] });
+  const rest = { minutes: 5, reason: 'it is known' };
+  const missing = { code: 'MR002', message: 'pipeline is missing, but silence needs it' };
+  expect(await ada.refused('silence', { pipeline: 'mine', minutes: 5, reason: ' ' })).toMatchObject({ code: 'MR002' });
+  expect(await ada.refused('silence', { stage: 'mine_only', ...rest })).toMatchObject(missing);
+  expect(await ben.refused('silence', rest)).toMatchObject(missing);
+  expect(await ada.refused('silence', { pipeline: 'mine', stage: 'none', ...rest })).toMatchObject({ code: 'MR003' });
+  expect(await ada.refused('silence', { pipeline: 'mine', kind: 'none', ...rest })).toMatchObject({
+    code: 'MR003',
+    message: 'there is no rule of kind "none"',
+  });
+  expect(await engine.rows('select * from millrace.silences')).toEqual([]);
+});
+
+test('a number written with a decimal point is refused by its field', async ({ engine }) => {
+  await withDeadLetter(engine);
+  const ada = await signIn(engine, 'ada', {});
+  for (const [name, query, field] of [
+    ['run', '{"run": 1.0}', 'p_query.run is 1.0'],
+    ['runs', '{"runs": [1, 2.0]}', 'p_query.runs is 2.0'],
+    ['act', '{"verb": "prioritise", "run": 1, "priority": 3.0}', 'p_request.priority is 3.0'],
+  ]) {
+    expect(await engine.refusal(`select public.millrace_${name}($1)`, [query], ada.client)).toMatchObject({
+      code: 'MR002',
+      message: `${field}, but must be written without a decimal point`,
+    });
+  }
+});
+
+test('a stage is claimed under places in flight that are written with a decimal point', async ({ engine }) => {
+  await engine.pipeline(chain(['only']));
+  await engine.queued('only', 3);
+  const ada = await signIn(engine, 'ada', {});
+  await ada.client.query(`select public.millrace_act('{"verb": "throttle", "pipeline": "flow", "stage": "only",
+    "limits": {"max_in_flight": 2.0}, "minutes": 5, "reason": "less at once"}')`);
+  const worker = await Worker.of(engine, 'only');
+  expect(await worker.take(3)).toHaveLength(2);
+});

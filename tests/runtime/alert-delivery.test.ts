@@ -89,6 +89,22 @@ describe('a webhook', () => {
     expect(JSON.stringify(delivery)).not.toContain('hush');
   });
 
+  test('that repeats its address or the key in its answer has neither told to anybody', async () => {
+    const answers = ['Cannot POST /hook?key=hush', '<pre>Cannot POST /hook</pre> key=hush'];
+    for (const said of answers) {
+      const { delivery } = await deliver({ status: 404, bytes: Buffer.from(said) });
+      expect(delivery.error).toMatch(/^The receiver answered 404: .*…/);
+      expect(delivery.error).not.toMatch(/hush|\/hook/);
+    }
+    const { delivery } = await deliver(
+      { status: 401, bytes: Buffer.from(`key ${secret} is unknown`) },
+      { kind: 'email' },
+    );
+    expect(delivery.error).toBe('The receiver answered 401: key … is unknown');
+    const long = await deliver({ status: 404, bytes: Buffer.from(`${'x '.repeat(148)}hush`) });
+    expect(long.delivery.error).not.toContain('hus');
+  });
+
   test('that answers with a megabyte is read no further than its beginning', async () => {
     const { delivery } = await deliver({ status: 500, bytes: Buffer.alloc(1_000_000, 'x') });
     expect(delivery.error?.length).toBeLessThan(400);

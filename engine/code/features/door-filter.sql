@@ -49,7 +49,13 @@ begin
     v_fault := format('%s has %s bytes, but may have 200000 at most',
       p_name, octet_length(p_asked::text));
   else
-    v_fault := millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name);
+    v_fault := coalesce(
+      millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name),
+      (select format('%s.%s is %s, but must be written without a decimal point', p_name, e.key, n)
+       from jsonb_each(p_asked) e
+       cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
+       where n::text ~ '[.]'
+       limit 1));
   end if;
   if v_fault is not null then
     raise exception '%', v_fault

@@ -88,7 +88,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limits jsonb := p_stage.limits;
-  v_max int := (v_limits ->> 'max_in_flight')::int;
+  v_max int := (v_limits ->> 'max_in_flight')::numeric;
   v_tokens float8;
   v_shared record;
 begin

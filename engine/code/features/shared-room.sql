@@ -108,7 +108,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_max int := (p_limit.limits ->> 'max_in_flight')::int;
+  v_max int := (p_limit.limits ->> 'max_in_flight')::numeric;
   v_rate jsonb := p_limit.limits -> 'rate';
   v_tokens float8;
   v_share record;

@@ -31,6 +31,10 @@ class NotSent extends Error {
 }
 
 const LONGEST_REASON = 300;
+/** Further than is told, so that a secret is not cut in two before it is taken out. */
+const LONGEST_READ = 4000;
+/** A shorter part of an address, as `/` or `api`, is no secret, and words would be taken out for it. */
+const SHORTEST_SECRET = 4;
 /** Answers with these statuses may be others the next time; of the rest below 500 trying again gets the same. */
 const passing = [408, 409, 425, 429];
 
@@ -58,13 +62,13 @@ async function send({ url, headers, body }: Post, { timeoutMs }: Reach): Promise
     return { ok: true, status };
   }
   const isRedirect = status >= 300 && status < 400;
-  const said = await beginningOf(answer);
+  const said = withoutSecrets(await beginningOf(answer), url, headers);
   const remedy = isRedirect ? ', which leads elsewhere: enter the address where it leads' : '';
   const wait = retryAfterMs(answer.headers);
   return {
     ok: false,
     status,
-    error: `The receiver answered ${status}${remedy || (said && `: ${said}`)}`,
+    error: `The receiver answered ${status}${remedy || (said && `: ${excerpt(said, LONGEST_REASON).trim()}`)}`,
     permanent: status < 500 && !passing.includes(status),
     ...(wait !== undefined && { retry_after_ms: wait }),
   };
@@ -76,7 +80,7 @@ async function beginningOf(answer: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   try {
-    while (reader && text.length < LONGEST_REASON) {
+    while (reader && text.length < LONGEST_READ) {
       const { value, done } = await reader.read();
       if (done) break;
       text += decoder.decode(value, { stream: true });
@@ -85,7 +89,23 @@ async function beginningOf(answer: Response): Promise<string> {
   } catch {
     // The status says enough.
   }
-  return excerpt(text, LONGEST_REASON).trim();
+  return text;
+}
+
+/** The text without the key, or what of the address is nobody else's to know: receivers repeat what they were asked. */
+function withoutSecrets(text: string, url: URL, { authorization }: Record<string, string>): string {
+  const path = [url.pathname + url.search, url.pathname, ...url.pathname.split('/'), ...url.searchParams.values()];
+  const parts = authorization ? [authorization.slice('Bearer '.length)] : path;
+  const secrets = parts.filter((part) => part.length >= SHORTEST_SECRET).flatMap((part) => [part, decoded(part)]);
+  return secrets.sort((a, b) => b.length - a.length).reduce((rest, secret) => rest.replaceAll(secret, '…'), text);
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 function postOf(message: AlertMessage): Post {
