@@ -2844,6 +2844,7 @@ begin
   if p_stage #> '{limits,shared}' is not null then
     perform millrace.check_shared_names(p_stage);
   end if;
+  perform millrace.check_when_spent(p_stage);
 end
 $$;
 
@@ -15182,6 +15183,34 @@ exception
 end
 $$;
 
+-- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
+-- would never be left out.
+create or replace function millrace.check_when_spent(p_stage jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_with_budget text;
+begin
+  if p_stage ->> 'when_spent' is distinct from 'bypass' or exists (
+      select
+      from millrace.shared_limits l
+      where l.declared ? 'spending' and p_stage #> '{limits,shared}' ? l.name) then
+    return;
+  end if;
+  select string_agg(l.name, ', ' order by l.name)
+  into v_with_budget
+  from millrace.shared_limits l
+  where l.declared ? 'spending';
+  perform millrace.refuse_value(p_stage, '{when_spent}',
+    'wait where limits.shared names no limit with spending',
+    coalesce('Name one in limits.shared, or leave when_spent out. Those with spending: '
+        || v_with_budget || '.',
+      'Define one first: select millrace.define_limit(''model'', ''{"spending": {"usd": 5, '
+        '"per_seconds": 86400}}''). Or leave when_spent out.'));
+end
+$$;
+
 -- define() keeps what becomes of stages whose budget is spent.
 create or replace function millrace.save_when_spent(p_pipeline_id int, p_definition jsonb)
 returns void
@@ -17883,6 +17912,7 @@ $$;
 -- The operators' door: alerts acknowledged and silenced
 
 -- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
+-- Of late runs (sla) the rule late tells, so whoever silences the one silences the other.
 create or replace function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
 returns boolean
 language plpgsql stable
@@ -17895,7 +17925,29 @@ begin
     where s.until > millrace.now()
       and (s.pipeline is null or s.pipeline = p_pipeline)
       and (s.stage is null or s.stage = p_stage)
-      and (s.kind is null or s.kind = p_kind));
+      and (s.kind is null or s.kind = p_kind or s.kind = 'sla' and p_kind = 'late'));
+end
+$$;
+
+-- Finds an alert of either kind that a caller sees; raises MR003 for one that there is not and for
+-- one of somebody else's alike.
+create or replace function millrace.alert_seen(p_caller millrace.caller, p_alert bigint)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert jsonb;
+begin
+  select to_jsonb(l) into v_alert
+  from millrace.all_alerts l
+  where l.id = p_alert
+    and millrace.sees(p_caller, l.pipeline);
+  if not found then
+    raise exception 'there is no alert % that you see', p_alert
+      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
+  end if;
+  return v_alert;
 end
 $$;
 
@@ -17908,31 +17960,64 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_alert record;
+  v_alert jsonb;
 begin
   perform millrace.need_fields(p_request, 'alert');
-  select l.* into v_alert
-  from millrace.all_alerts l
-  where l.id = (p_request ->> 'alert')::bigint
-    and millrace.sees(p_caller, l.pipeline);
-  if not found then
-    raise exception 'there is no alert % that you see', p_request ->> 'alert'
-      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
-  elsif v_alert.resolved_at is not null or v_alert.acknowledged_at is not null then
-    raise exception 'alert % cannot be acknowledged: %', v_alert.id,
-      case when v_alert.resolved_at is not null then 'it is over'
-        else v_alert.acknowledged_by || ' looks after it' end
+  v_alert := jsonb_strip_nulls(
+    millrace.alert_seen(p_caller, (p_request ->> 'alert')::bigint));
+  if v_alert ?| array['resolved_at', 'acknowledged_at'] then
+    raise exception 'alert % cannot be acknowledged: %', v_alert ->> 'id',
+      case when v_alert ? 'resolved_at' then 'it is over'
+        else v_alert ->> 'acknowledged_by' || ' looks after it' end
       using errcode = 'MR004', hint = 'Open ones: millrace_alerts({"open": true}).';
   end if;
-  perform millrace.mark_acknowledged(v_alert.id, coalesce(p_caller.subject, session_user));
-  return jsonb_build_object('pipeline', v_alert.pipeline, 'stage', v_alert.stage,
-    'run_ids', array_remove(array[v_alert.run_id], null),
-    'outcome', jsonb_build_object('alert', v_alert.id));
+  perform millrace.mark_acknowledged(
+    (p_request ->> 'alert')::bigint, coalesce(p_caller.subject, session_user));
+  return jsonb_build_object('pipeline', v_alert -> 'pipeline', 'stage', v_alert -> 'stage',
+    'run_ids', case
+      when v_alert ? 'run_id' then jsonb_build_array(v_alert -> 'run_id') else '[]' end,
+    'outcome', jsonb_build_object('alert', v_alert -> 'id'));
 end
 $$;
 
--- Acknowledges an alert, or silences alerts for a while. What is silenced is that of an alert that
--- the request names, or the pipeline, stage and kind in it.
+-- Reads which alerts a request silences: those like the one that it names, or those of the
+-- pipeline, stage and kind in it. All of them only where whoever asks sees all pipelines.
+create or replace function millrace.asked_silence(p_caller millrace.caller, p_request jsonb)
+returns millrace.silences
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_alert jsonb;
+  v_silence millrace.silences;
+begin
+  if p_request ? 'alert' then
+    v_alert := millrace.alert_seen(p_caller, (p_request ->> 'alert')::bigint);
+    v_silence.pipeline := v_alert ->> 'pipeline';
+    v_silence.stage := v_alert ->> 'stage';
+    v_silence.kind := v_alert ->> 'kind';
+    return v_silence;
+  elsif p_request ? 'stage' or p_caller.pipelines is not null then
+    perform millrace.need_fields(p_request, 'pipeline');
+  end if;
+  if p_request ? 'pipeline' then
+    v_silence.pipeline := (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name;
+  end if;
+  if p_request ? 'stage' then
+    v_silence.stage := (millrace.stage_seen(
+      millrace.pipeline_seen(p_caller, v_silence.pipeline), p_request ->> 'stage')).name;
+  end if;
+  v_silence.kind := p_request ->> 'kind';
+  if v_silence.kind <> 'sla' and not exists (
+      select from millrace.alert_rules r where r.kind = v_silence.kind) then
+    raise exception 'there is no rule of kind %', millrace.short_json(p_request -> 'kind')
+      using errcode = 'MR003', hint = 'The kinds of alerts are in millrace_alerts().';
+  end if;
+  return v_silence;
+end
+$$;
+
+-- Acknowledges an alert, or silences alerts for a while. Returns what the journal is to say of it.
 create or replace function millrace.act_on_alert(
   p_caller millrace.caller,
   p_request jsonb,
@@ -17949,28 +18034,20 @@ begin
     return millrace.acknowledge_alert(p_caller, p_request);
   end if;
   perform millrace.need_fields(p_request, 'reason');
-  v_silence.pipeline := p_request ->> 'pipeline';
-  v_silence.stage := p_request ->> 'stage';
-  v_silence.kind := p_request ->> 'kind';
-  if p_request ? 'alert' then
-    select l.pipeline, l.stage, l.kind
-    into v_silence.pipeline, v_silence.stage, v_silence.kind
-    from millrace.all_alerts l
-    where l.id = (p_request ->> 'alert')::bigint;
-  end if;
-  if v_silence.pipeline is not null or p_caller.pipelines is not null then
-    v_silence.pipeline := (millrace.pipeline_seen(p_caller, v_silence.pipeline)).name;
-  end if;
+  v_silence := millrace.asked_silence(p_caller, p_request);
+  v_silence.reason := millrace.plain_text(p_request ->> 'reason', 500);
   if v_until is null or v_until <= millrace.now()
       or v_until > millrace.now() + interval '400 days' then
     raise exception 'until is %, but must be a time from now to 400 days from now',
       coalesce(v_until::text, 'missing')
       using errcode = 'MR002', hint = 'Set until, or minutes.';
+  elsif v_silence.reason = '' then
+    raise exception 'reason is empty'
+      using errcode = 'MR002', hint = 'Say why: whoever looks next will want to know.';
   end if;
   delete from millrace.silences s where s.until < millrace.now();
   insert into millrace.silences (pipeline, stage, kind, until, reason, line)
-  values (v_silence.pipeline, v_silence.stage, v_silence.kind, v_until, p_request ->> 'reason',
-    p_line)
+  values (v_silence.pipeline, v_silence.stage, v_silence.kind, v_until, v_silence.reason, p_line)
   returning * into v_silence;
   return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
     'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_until));
@@ -18028,7 +18105,13 @@ begin
     v_fault := format('%s has %s bytes, but may have 200000 at most',
       p_name, octet_length(p_asked::text));
   else
-    v_fault := millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name);
+    v_fault := coalesce(
+      millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name),
+      (select format('%s.%s is %s, but must be written without a decimal point', p_name, e.key, n)
+       from jsonb_each(p_asked) e
+       cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
+       where n::text ~ '[.]'
+       limit 1));
   end if;
   if v_fault is not null then
     raise exception '%', v_fault
@@ -22431,7 +22514,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limits jsonb := p_stage.limits;
-  v_max int := (v_limits ->> 'max_in_flight')::int;
+  v_max int := (v_limits ->> 'max_in_flight')::numeric;
   v_tokens float8;
   v_shared record;
 begin
@@ -25502,7 +25585,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_max int := (p_limit.limits ->> 'max_in_flight')::int;
+  v_max int := (p_limit.limits ->> 'max_in_flight')::numeric;
   v_rate jsonb := p_limit.limits -> 'rate';
   v_tokens float8;
   v_share record;
@@ -33033,11 +33116,11 @@ begin
       'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
       'millrace.is_spent_out(millrace.stages)', 'millrace.bypass_due(int4)',
       'millrace.settle_bypass(millrace.stages)', 'millrace.sweep_bypasses(int4)',
-      'millrace.save_when_spent(int4, jsonb)', 'millrace.shown_bypass(int4)',
-      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
-      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
-      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
-      'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.check_when_spent(jsonb)', 'millrace.save_when_spent(int4, jsonb)',
+      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
+      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
+      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
+      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
@@ -33085,8 +33168,9 @@ begin
       'millrace.act_on_stage(millrace.caller, jsonb, int8)',
       'millrace.act_on_operator(millrace.caller, jsonb, int8)',
       'millrace.do_act(millrace.caller, jsonb, int8)', 'public.millrace_act(jsonb)',
-      'millrace.is_silenced(text, text, text)',
+      'millrace.is_silenced(text, text, text)', 'millrace.alert_seen(millrace.caller, int8)',
       'millrace.acknowledge_alert(millrace.caller, jsonb)',
+      'millrace.asked_silence(millrace.caller, jsonb)',
       'millrace.act_on_alert(millrace.caller, jsonb, int8)', 'millrace.filter_fields()',
       'millrace.check_asked(jsonb, jsonb, text)', 'millrace.asked_time(jsonb, text)',
       'millrace.asked_cursor(jsonb, bool)', 'millrace.read_filter(millrace.caller, jsonb)',

@@ -317,7 +317,9 @@ test('alerts and the journal are read in pages, by pipeline, run, verb, person a
   await operator.act('silence', { alert, minutes: 30, reason: 'planned' });
   const silenced = () => engine.value(`select millrace.is_silenced('flow', 'one', 'sla')`);
   expect(await silenced()).toBe(true);
-  expect(await engine.value(`select millrace.is_silenced('flow', 'one', 'late')`), 'the rule that tells of it').toBe(true);
+  expect(await engine.value(`select millrace.is_silenced('flow', 'one', 'late')`), 'the rule that tells of it').toBe(
+    true,
+  );
   expect(await engine.value(`select millrace.is_silenced('flow', 'two', 'sla')`)).toBe(false);
   await engine.advance('31 minutes');
   expect(await silenced()).toBe(false);
