@@ -68,6 +68,34 @@ as $$
   from last l
 $$;
 
+-- Lists the values that a row keeps where its run ends because a stage is bypassed: those of a
+-- stage before it that does not end the run, with no question between that every run is asked.
+create or replace function millrace.kept_values(p_version_id int)
+returns table (value text, stage_id int)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select distinct d, b.id
+  from stage b
+  join stage s on s.place < b.place
+  join millrace.versions v on v.id = p_version_id
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and d is not null
+    and not exists (
+      select
+      from unnest(s.ends) e
+      where p.status -> 'ends' ->> e = d)
+    and not exists (
+      select
+      from stage q
+      where q.place > s.place and q.manual and not q.may_skip and not q.demanded)
+$$;
+
 -- Lists the moves within one stage: it is claimed, tried again, done, or fails.
 create or replace function millrace.moves_within(p_version_id int)
 returns table (from_value text, to_value text, means text)
@@ -238,14 +266,11 @@ as $$
       from stage b
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
   union
-  -- A stage is bypassed where its run ends with it.
-  select w, d, 'skip'
-  from stage b
-  join stage s on s.place < b.place
+  select w, k.value, 'skip'
+  from millrace.kept_values(p_version_id) k
+  join stage b on b.id = k.stage_id
   cross join lateral unnest(millrace.live_values(b.shows)) w
-  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
-  where not b.manual
-    and w <> d
+  where w <> k.value
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there;
@@ -271,12 +296,9 @@ as $$
       from stage l
       where l.place > s.place and not l.may_skip and not l.demanded)
   union
-  select d, b.id, b.place, false
-  from stage b
-  join stage s on s.place < b.place
-  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
-  where not b.manual
-    and d is not null
+  select k.value, b.id, b.place, false
+  from millrace.kept_values(p_version_id) k
+  join stage b on b.id = k.stage_id
   union
   select f.value, null, s.place, false
   from stage s
