@@ -99,12 +99,11 @@ create table public.status_lookup (
 comment on table public.status_lookup is
   'What the codes mean, from the pipeline''s definition. One that is gone stays for the history.';
 
--- The codes that an article passes in one moment must stay in order: ids begin with a number.
+-- The codes that an article passes in one moment must stay in order: ids are numbers.
 create sequence public.status_history_order;
 create table public.status_history (
-  id uuid constraint status_history_pkey primary key default (
-    lpad(to_hex(nextval('public.status_history_order')), 12, '0')
-    || substr(gen_random_uuid()::text, 15))::uuid,
+  id uuid constraint status_history_pkey primary key default
+    lpad(to_hex(nextval('public.status_history_order')), 32, '0')::uuid,
   queue_id uuid constraint status_history_queue_fkey
     references public.ingestion_queue on delete cascade,
   from_status smallint constraint status_history_from_fkey references public.status_lookup,

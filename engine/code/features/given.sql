@@ -4,9 +4,44 @@
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
+-- Writes what conditions of given stages read of these columns, in any version: of a column that is
+-- only compared with null, that much. named: no condition reads all of a row. pairs is null where
+-- they read no column.
+create or replace function millrace.read_by_given(
+  p_pipeline_id int, p_columns name[], out named boolean, out reads text, out names text,
+  out pairs text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select bool_and(q.named),
+    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known),
+    string_agg(format('asked_%s', q.place), ', ') filter (where q.known),
+    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known)
+  into named, reads, names, pairs
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      n.names[2] as name, n.names[2] = any (p_columns) as known,
+      row_number() over (order by n.names[2]) as place,
+      format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
+        end, n.names[2]) as read
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline_id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
+end
+$$;
+
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
--- stages read, in any version: of a column that is only compared with null, that much. It is
--- dropped where there are no such conditions, or one may read all of a row: then the row is built.
+-- stages read; once, of rows of which that is the same. It is dropped where there are no such
+-- conditions, or one may read all of a row: then the row is built.
 create or replace function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
@@ -23,23 +58,8 @@ declare
       and not a.attisdropped
       and a.attname <> all (p_engine_columns)
     order by a.attnum);
-  v_asked record;
+  v_asked record := millrace.read_by_given(p_pipeline.id, v_columns);
 begin
-  select bool_and(q.named) as named, string_agg(q.pair, ', ' order by q.pair) as pairs into v_asked
-  from (
-    select bool_and(regexp_count(vs.given_path::text, '\$')
-        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      case when n.names[2] = any (v_columns) then format(
-        case when bool_and(
-            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
-              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
-          then '%1$L, case when x.%1$I is not null then true end' else '%1$L, to_jsonb(x.%1$I)'
-        end, n.names[2]) end as pair
-    from millrace.version_stages vs
-    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
-    cross join lateral millrace.paths_of(vs.given_path) n
-    where vs.given_path is not null
-    group by n.names[2]) q;
   if v_asked.named is not true or v_asked.pairs is null then
     execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
     return;
@@ -49,17 +69,27 @@ create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns js
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  return array(
-    select (
-      select case when (p_each < %2$s) is not true then
-        jsonb_build_object('entity', jsonb_build_object(%3$s)) end
-      from %4$s x
-      where x.%5$I = i.id::%6$s)
-    from unnest(p_ids) with ordinality i(id, place)
-    order by i.place);
+  return (
+    with brought as materialized (
+      select i.place, r.*
+      from unnest(p_ids) with ordinality i(id, place)
+      left join lateral (
+        select (p_each < %2$s) is not true as fits, %3$s
+        from %4$s x
+        where x.%5$I = i.id::%6$s
+        limit 1) r on true
+    ), asked as (
+      select array_agg(b.place) as places, case when b.fits then
+          jsonb_build_object('entity', jsonb_build_object(%7$s)) end as asked
+      from brought b
+      group by b.fits, %8$s
+    )
+    select coalesce(array_agg(g.asked order by g.place), '{}')
+    from (select a.asked, unnest(a.places) as place from asked a) g);
 end $$$f$,
     v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
-    v_asked.pairs, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+    v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
+    v_asked.names);
 end
 $write$;
 
@@ -122,6 +152,10 @@ set enable_seqscan = off
 as $$
 declare
   v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_begun boolean := exists (
+    select
+    from millrace.begun_rows b
+    where b.pipeline_id = any (v_ways));
   v_first text[] := array(
     select case when (
         select r.id
@@ -129,12 +163,12 @@ declare
         where r.entity_id = i.id
           and r.pipeline_id = any (v_ways)
         limit 1) is null
-      and (
+      and (not v_begun or (
         select b.entity_id
         from millrace.begun_rows b
         where b.pipeline_id = any (v_ways)
           and b.entity_id = i.id
-        limit 1) is null then i.id end
+        limit 1) is null) then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);
 begin

@@ -355,7 +355,7 @@ begin
   perform millrace.write_status_started(p_pipeline, p_key_type, v_stages);
   perform millrace.write_status_queued(p_pipeline, p_key_type);
   perform millrace.write_status_since(p_pipeline);
-  perform millrace.write_status_intake(p_pipeline, p_key_type);
+  perform millrace.write_status_intake(p_pipeline);
 end
 $$;
 

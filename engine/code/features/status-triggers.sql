@@ -44,9 +44,39 @@ create or replace trigger %5$I before update on %6$s
 end
 $write$;
 
--- Writes the statements that put what a person wrote into the history, and take what was said of
--- changed fields from the row. p_was is what the old value is read from.
-create or replace function millrace.history_of_written(
+-- Writes the insert that puts what a person wrote into the history, of the rows in moved; empty
+-- where the definition has no history.
+create or replace function millrace.history_of_written(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+begin
+  if v_history is null then
+    return '';
+  end if;
+  return format($f$,
+    noted as (
+      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+      select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
+        case when m.began is not null
+          then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
+      from moved m
+      where m.now::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %s)
+      order by m.id
+    )$f$,
+    to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id);
+end
+$write$;
+
+-- Writes the one pass over the rows of a statement that finds what was written to their status and
+-- puts it into the history. p_moved: the rows to which something was written. p_was and p_began:
+-- what their old value, and its beginning, are read from.
+create or replace function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
 language plpgsql stable
@@ -54,39 +84,47 @@ set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
-  v_changes text := v_history ->> 'changes';
 begin
-  if v_history is null then
+  return format($f$
+    with moved as materialized (
+      select n.%1$I as id, %2$s as was, n.%3$I as now%4$s
+      from %5$s
+      where %6$s
+    )%7$s
+    select array_agg(m.id::text order by m.id) as ids, array_agg(m.was::text order by m.id) as was,
+      array_agg(m.now::text order by m.id) as now, %8$s as told
+    into v_written
+    from moved m;$f$,
+    p_pipeline.entity_key, p_was, p_pipeline.status ->> 'column',
+    case when v_history is not null then
+      format(', n.%I as since, %s as began, %s as changes', v_history ->> 'since', p_began,
+        coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end,
+    p_from, p_moved, millrace.history_of_written(p_pipeline),
+    case when v_history ? 'changes'
+      then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end);
+end
+$write$;
+
+-- Writes the statement that takes what was said of changed fields from the rows, once the history
+-- has it; empty where no column says so.
+create or replace function millrace.taking_of_told(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_changes text := p_pipeline.status #>> '{history,changes}';
+begin
+  if v_changes is null then
     return '';
   end if;
   return format($f$
-    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
-    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
-      case when %8$s is not null
-        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
-    from %9$s
-    where %10$s
-      and n.%5$I::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %11$s)
-    order by n.%3$I;$f$,
-      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
-      p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
-    || case when v_changes is null then '' else format($f$
-    v_told := array(
-      select n.%5$I::text
-      from %3$s
-      where %4$s and n.%2$I is not null);
-    if cardinality(v_told) > 0 then
-      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-      update %1$s e set %2$I = null
-      where e.%5$I = any (v_told::%6$s[]);
-      v_said := set_config('millrace.projecting', v_outer, true);
-    end if;$f$,
-      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
-      millrace.key_type(p_pipeline)) end;
+  if v_written.told is not null then
+    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+    update %1$s e set %2$I = null
+    where e.%3$I = any (v_written.told);
+    v_said := set_config('millrace.projecting', v_outer, true);
+  end if;$f$,
+    p_pipeline.entity_table, v_changes, p_pipeline.entity_key);
 end
 $write$;
 
@@ -120,64 +158,44 @@ $write$;
 
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
--- keeps its plan of a reference's check, too, and the history refers to the rows.
-create or replace function millrace.write_status_intake(
-  p_pipeline millrace.pipelines, p_key_type text
-) returns void
+-- keeps its plan of a reference's check, too, and the history refers to the rows. A write to many
+-- rows is sorted by their keys time and again, which should not go through files.
+create or replace function millrace.write_status_intake(p_pipeline millrace.pipelines)
+returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 declare
-  v_key text := quote_ident(p_pipeline.entity_key);
   v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
-  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
-  v_given text := format('n.%s is not null', v_column);
-  v_bodies text[] := array[
-    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
-      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
-    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
-      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
+  v_since text := quote_ident(p_pipeline.status #>> '{history,since}');
+  v_both text := format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key);
 begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off as $$
+set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off
+set work_mem = '32MB' as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_actor text;
-  v_said text; v_told text[];
+  v_said text;
   v_written record; v_moved record;
 begin
-  if tg_op = 'UPDATE' then
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_agg(o.%3$s::text order by n.%2$s) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from %4$s
-    where %5$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%6$s
-    end if;%10$s
-  else
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_fill(null::text, array[count(*)::int]) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from new_rows n
-    where %7$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%8$s
-    end if;
-  end if;
+  if tg_op = 'UPDATE' then%2$s%3$s
+  else%4$s
+  end if;%5$s
   if v_written.ids is null then
     return null;
   end if;
-  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
+  perform millrace.on_values_written(%6$s, v_written.ids, v_written.was, v_written.now);
   return null;
 end $$;$f$,
-    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id, millrace.intake_of_retries(p_pipeline, v_both));
+    p_pipeline.name || '__intake',
+    millrace.pass_over_written(p_pipeline, v_both,
+      format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
+    millrace.intake_of_retries(p_pipeline, v_both),
+    millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
+      'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
+    millrace.taking_of_told(p_pipeline), p_pipeline.id);
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;
