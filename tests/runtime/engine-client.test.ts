@@ -24,10 +24,11 @@ test('a call without an answer, or answered 5xx, is repeated unchanged', async (
     failedAnswer(503),
     failedAnswer(0, 'connection reset'),
     new Error('socket closed'),
+    { data: null, error: { message: '', code: '' }, status: 400 }, // PostgREST's answer when Postgres is killed
     ok({ left: true, wake: [] }),
   ]);
   expect(await engine.leave('w', false)).toEqual({ left: true, wake: [] });
-  expect(rpc).toHaveBeenCalledTimes(4);
+  expect(rpc).toHaveBeenCalledTimes(5);
   for (const call of rpc.mock.calls) {
     expect(call.slice(0, 2)).toEqual(['millrace_leave', { p_worker: 'w', p_hand_over: false }]);
   }

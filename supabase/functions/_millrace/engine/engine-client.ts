@@ -269,7 +269,12 @@ function readAnswer<S extends z.ZodType>(schema: S, name: string, data: unknown)
 
 /** postgrest-js reports a failed fetch as status 0. */
 function isTransient(answer: RpcAnswer): boolean {
-  return answer.status === 0 || answer.status === 408 || answer.status === 429 || answer.status >= 500;
+  return [0, 408, 429].includes(answer.status) || answer.status >= 500 || isLostConnection(answer);
+}
+
+/** Whether Postgres went away during the call: PostgREST answers 400 with an error that has no SQLSTATE, as every refusal has. */
+function isLostConnection({ status, error }: RpcAnswer): boolean {
+  return status === 400 && error?.code === '';
 }
 
 /** Whether the function may be there in a moment: an upgrade replaces all of them in one transaction. */
