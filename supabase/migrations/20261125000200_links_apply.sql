@@ -154,6 +154,7 @@ as $$
       from millrace.done_attempts d
       join millrace.stages s on s.id = d.stage_id
       where d.run_id = r.id
+        and d.state = 'completed'
         and s.name = any (p_stages))
     from millrace.runs r
     join millrace.pipelines p on p.id = r.pipeline_id and p.name = 'links'
