@@ -20295,9 +20295,44 @@ $$;
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
+-- Writes what conditions of given stages read of these columns, in any version: of a column that is
+-- only compared with null, that much. named: no condition reads all of a row. pairs is null where
+-- they read no column.
+create or replace function millrace.read_by_given(
+  p_pipeline_id int, p_columns name[], out named boolean, out reads text, out names text,
+  out pairs text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  select bool_and(q.named),
+    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known),
+    string_agg(format('asked_%s', q.place), ', ') filter (where q.known),
+    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known)
+  into named, reads, names, pairs
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      n.names[2] as name, n.names[2] = any (p_columns) as known,
+      row_number() over (order by n.names[2]) as place,
+      format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
+        end, n.names[2]) as read
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline_id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
+end
+$$;
+
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
--- stages read, in any version: of a column that is only compared with null, that much. It is
--- dropped where there are no such conditions, or one may read all of a row: then the row is built.
+-- stages read; once, of rows of which that is the same. It is dropped where there are no such
+-- conditions, or one may read all of a row: then the row is built.
 create or replace function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
@@ -20314,23 +20349,8 @@ declare
       and not a.attisdropped
       and a.attname <> all (p_engine_columns)
     order by a.attnum);
-  v_asked record;
+  v_asked record := millrace.read_by_given(p_pipeline.id, v_columns);
 begin
-  select bool_and(q.named) as named, string_agg(q.pair, ', ' order by q.pair) as pairs into v_asked
-  from (
-    select bool_and(regexp_count(vs.given_path::text, '\$')
-        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      case when n.names[2] = any (v_columns) then format(
-        case when bool_and(
-            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
-              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
-          then '%1$L, case when x.%1$I is not null then true end' else '%1$L, to_jsonb(x.%1$I)'
-        end, n.names[2]) end as pair
-    from millrace.version_stages vs
-    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
-    cross join lateral millrace.paths_of(vs.given_path) n
-    where vs.given_path is not null
-    group by n.names[2]) q;
   if v_asked.named is not true or v_asked.pairs is null then
     execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
     return;
@@ -20340,17 +20360,27 @@ create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns js
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
-  return array(
-    select (
-      select case when (p_each < %2$s) is not true then
-        jsonb_build_object('entity', jsonb_build_object(%3$s)) end
-      from %4$s x
-      where x.%5$I = i.id::%6$s)
-    from unnest(p_ids) with ordinality i(id, place)
-    order by i.place);
+  return (
+    with brought as materialized (
+      select i.place, r.*
+      from unnest(p_ids) with ordinality i(id, place)
+      left join lateral (
+        select (p_each < %2$s) is not true as fits, %3$s
+        from %4$s x
+        where x.%5$I = i.id::%6$s
+        limit 1) r on true
+    ), asked as (
+      select array_agg(b.place) as places, case when b.fits then
+          jsonb_build_object('entity', jsonb_build_object(%7$s)) end as asked
+      from brought b
+      group by b.fits, %8$s
+    )
+    select coalesce(array_agg(g.asked order by g.place), '{}')
+    from (select a.asked, unnest(a.places) as place from asked a) g);
 end $$$f$,
     v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
-    v_asked.pairs, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+    v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
+    v_asked.names);
 end
 $write$;
 
@@ -20413,6 +20443,10 @@ set enable_seqscan = off
 as $$
 declare
   v_ways int[] := millrace.ways_of(p_pipeline_id);
+  v_begun boolean := exists (
+    select
+    from millrace.begun_rows b
+    where b.pipeline_id = any (v_ways));
   v_first text[] := array(
     select case when (
         select r.id
@@ -20420,12 +20454,12 @@ declare
         where r.entity_id = i.id
           and r.pipeline_id = any (v_ways)
         limit 1) is null
-      and (
+      and (not v_begun or (
         select b.entity_id
         from millrace.begun_rows b
         where b.pipeline_id = any (v_ways)
           and b.entity_id = i.id
-        limit 1) is null then i.id end
+        limit 1) is null) then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);
 begin
@@ -28118,6 +28152,34 @@ as $$
   from last l
 $$;
 
+-- Lists the values that a row keeps where its run ends because a stage is bypassed: those of a
+-- stage before it that does not end the run, with no question between that every run is asked.
+create or replace function millrace.kept_values(p_version_id int)
+returns table (value text, stage_id int)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with stage as materialized (
+    select * from millrace.shown_stages(p_version_id)
+  )
+  select distinct d, b.id
+  from stage b
+  join stage s on s.place < b.place
+  join millrace.versions v on v.id = p_version_id
+  join millrace.pipelines p on p.id = v.pipeline_id
+  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
+  where not b.manual
+    and d is not null
+    and not exists (
+      select
+      from unnest(s.ends) e
+      where p.status -> 'ends' ->> e = d)
+    and not exists (
+      select
+      from stage q
+      where q.place > s.place and q.manual and not q.may_skip and not q.demanded)
+$$;
+
 -- Lists the moves within one stage: it is claimed, tried again, done, or fails.
 create or replace function millrace.moves_within(p_version_id int)
 returns table (from_value text, to_value text, means text)
@@ -28288,14 +28350,11 @@ as $$
       from stage b
       where b.place <= s.place and k.value = any (millrace.live_values(b.shows)))
   union
-  -- A stage is bypassed where its run ends with it.
-  select w, d, 'skip'
-  from stage b
-  join stage s on s.place < b.place
+  select w, k.value, 'skip'
+  from millrace.kept_values(p_version_id) k
+  join stage b on b.id = k.stage_id
   cross join lateral unnest(millrace.live_values(b.shows)) w
-  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
-  where not b.manual
-    and w <> d
+  where w <> k.value
 $$;
 
 -- Lists the values at which a run may rest, with the last stage that may be started from there;
@@ -28321,12 +28380,9 @@ as $$
       from stage l
       where l.place > s.place and not l.may_skip and not l.demanded)
   union
-  select d, b.id, b.place, false
-  from stage b
-  join stage s on s.place < b.place
-  cross join lateral unnest(millrace.done_values(s.shows, s.manual)) d
-  where not b.manual
-    and d is not null
+  select k.value, b.id, b.place, false
+  from millrace.kept_values(p_version_id) k
+  join stage b on b.id = k.stage_id
   union
   select f.value, null, s.place, false
   from stage s
@@ -28857,7 +28913,7 @@ begin
   perform millrace.write_status_started(p_pipeline, p_key_type, v_stages);
   perform millrace.write_status_queued(p_pipeline, p_key_type);
   perform millrace.write_status_since(p_pipeline);
-  perform millrace.write_status_intake(p_pipeline, p_key_type);
+  perform millrace.write_status_intake(p_pipeline);
 end
 $$;
 
@@ -29714,9 +29770,39 @@ create or replace trigger %5$I before update on %6$s
 end
 $write$;
 
--- Writes the statements that put what a person wrote into the history, and take what was said of
--- changed fields from the row. p_was is what the old value is read from.
-create or replace function millrace.history_of_written(
+-- Writes the insert that puts what a person wrote into the history, of the rows in moved; empty
+-- where the definition has no history.
+create or replace function millrace.history_of_written(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+begin
+  if v_history is null then
+    return '';
+  end if;
+  return format($f$,
+    noted as (
+      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+      select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
+        case when m.began is not null
+          then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
+      from moved m
+      where m.now::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %s)
+      order by m.id
+    )$f$,
+    to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id);
+end
+$write$;
+
+-- Writes the one pass over the rows of a statement that finds what was written to their status and
+-- puts it into the history. p_moved: the rows to which something was written. p_was and p_began:
+-- what their old value, and its beginning, are read from.
+create or replace function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
 language plpgsql stable
@@ -29724,39 +29810,47 @@ set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
-  v_changes text := v_history ->> 'changes';
 begin
-  if v_history is null then
+  return format($f$
+    with moved as materialized (
+      select n.%1$I as id, %2$s as was, n.%3$I as now%4$s
+      from %5$s
+      where %6$s
+    )%7$s
+    select array_agg(m.id::text order by m.id) as ids, array_agg(m.was::text order by m.id) as was,
+      array_agg(m.now::text order by m.id) as now, %8$s as told
+    into v_written
+    from moved m;$f$,
+    p_pipeline.entity_key, p_was, p_pipeline.status ->> 'column',
+    case when v_history is not null then
+      format(', n.%I as since, %s as began, %s as changes', v_history ->> 'since', p_began,
+        coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end,
+    p_from, p_moved, millrace.history_of_written(p_pipeline),
+    case when v_history ? 'changes'
+      then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end);
+end
+$write$;
+
+-- Writes the statement that takes what was said of changed fields from the rows, once the history
+-- has it; empty where no column says so.
+create or replace function millrace.taking_of_told(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+declare
+  v_changes text := p_pipeline.status #>> '{history,changes}';
+begin
+  if v_changes is null then
     return '';
   end if;
   return format($f$
-    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
-    select n.%3$I, %4$s, n.%5$I, n.%6$I, v_actor, %7$s,
-      case when %8$s is not null
-        then greatest(0, extract(epoch from n.%6$I - %8$s) * 1000)::bigint end
-    from %9$s
-    where %10$s
-      and n.%5$I::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %11$s)
-    order by n.%3$I;$f$,
-      to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.entity_key, p_was,
-      p_pipeline.status ->> 'column', v_history ->> 'since',
-      coalesce('n.' || quote_ident(v_changes), 'null'), p_began, p_from, p_moved, p_pipeline.id)
-    || case when v_changes is null then '' else format($f$
-    v_told := array(
-      select n.%5$I::text
-      from %3$s
-      where %4$s and n.%2$I is not null);
-    if cardinality(v_told) > 0 then
-      v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-      update %1$s e set %2$I = null
-      where e.%5$I = any (v_told::%6$s[]);
-      v_said := set_config('millrace.projecting', v_outer, true);
-    end if;$f$,
-      p_pipeline.entity_table, v_changes, p_from, p_moved, p_pipeline.entity_key,
-      millrace.key_type(p_pipeline)) end;
+  if v_written.told is not null then
+    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+    update %1$s e set %2$I = null
+    where e.%3$I = any (v_written.told);
+    v_said := set_config('millrace.projecting', v_outer, true);
+  end if;$f$,
+    p_pipeline.entity_table, v_changes, p_pipeline.entity_key);
 end
 $write$;
 
@@ -29790,64 +29884,44 @@ $write$;
 
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
--- keeps its plan of a reference's check, too, and the history refers to the rows.
-create or replace function millrace.write_status_intake(
-  p_pipeline millrace.pipelines, p_key_type text
-) returns void
+-- keeps its plan of a reference's check, too, and the history refers to the rows. A write to many
+-- rows is sorted by their keys time and again, which should not go through files.
+create or replace function millrace.write_status_intake(p_pipeline millrace.pipelines)
+returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 declare
-  v_key text := quote_ident(p_pipeline.entity_key);
   v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_both text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
-  v_moved text := format('n.%1$s is distinct from o.%1$s', v_column);
-  v_given text := format('n.%s is not null', v_column);
-  v_bodies text[] := array[
-    millrace.history_of_written(p_pipeline, v_both, v_moved, 'o.' || v_column,
-      'o.' || quote_ident(p_pipeline.status #>> '{history,since}')),
-    millrace.history_of_written(p_pipeline, 'new_rows n', v_given,
-      format('null::%s', millrace.status_type(p_pipeline)), 'null::timestamptz')];
+  v_since text := quote_ident(p_pipeline.status #>> '{history,since}');
+  v_both text := format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key);
 begin
   execute format($f$
 create or replace function millrace.%1$I() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off as $$
+set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off
+set work_mem = '32MB' as $$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_actor text;
-  v_said text; v_told text[];
+  v_said text;
   v_written record; v_moved record;
 begin
-  if tg_op = 'UPDATE' then
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_agg(o.%3$s::text order by n.%2$s) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from %4$s
-    where %5$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%6$s
-    end if;%10$s
-  else
-    select array_agg(n.%2$s::text order by n.%2$s) as ids,
-      array_fill(null::text, array[count(*)::int]) as was,
-      array_agg(n.%3$s::text order by n.%2$s) as now
-    into v_written
-    from new_rows n
-    where %7$s;
-    if v_written.ids is not null then
-      v_actor := millrace.actor(tg_relid);%8$s
-    end if;
-  end if;
+  if tg_op = 'UPDATE' then%2$s%3$s
+  else%4$s
+  end if;%5$s
   if v_written.ids is null then
     return null;
   end if;
-  perform millrace.on_values_written(%9$s, v_written.ids, v_written.was, v_written.now);
+  perform millrace.on_values_written(%6$s, v_written.ids, v_written.was, v_written.now);
   return null;
 end $$;$f$,
-    p_pipeline.name || '__intake', v_key, v_column, v_both, v_moved, v_bodies[1], v_given,
-    v_bodies[2], p_pipeline.id, millrace.intake_of_retries(p_pipeline, v_both));
+    p_pipeline.name || '__intake',
+    millrace.pass_over_written(p_pipeline, v_both,
+      format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
+    millrace.intake_of_retries(p_pipeline, v_both),
+    millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
+      'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
+    millrace.taking_of_told(p_pipeline), p_pipeline.id);
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;
@@ -33218,6 +33292,7 @@ begin
       'millrace.queue_at_gate(int4, int8[])', 'millrace.pass_if_open(int4, int8[])',
       'millrace.queued_at_gate(int4, int8[])', 'millrace.pass_at_once(int4, int8[])',
       'millrace.enter_gate(int4)', 'millrace.pass(millrace.stages, millrace.work[], bool)',
+      'millrace.read_by_given(int4, name[])',
       'millrace.write_asked(millrace.pipelines, text, text[])',
       'millrace.asked_of_rows(int4, text[])', 'millrace.brought_along(int4, int4, text[])',
       'millrace.given_at_first(int4, int4, text[])', 'millrace.note_given(int4, int8[])',
@@ -33382,12 +33457,12 @@ begin
       'millrace.refuse_retry(int4, text[], timestamptz[], timestamptz[])',
       'millrace.on_retries_moved(int4, text[], timestamptz[], timestamptz[])',
       'millrace.shown_stages(int4)', 'millrace.done_values(jsonb, bool)',
-      'millrace.nothing_done(int4)', 'millrace.moves_within(int4)',
-      'millrace.moves_between(int4)', 'millrace.moves_to_nothing(int4)',
-      'millrace.moves_of_calls(int4)', 'millrace.resting_values(int4)',
-      'millrace.moves_of_questions(int4)', 'millrace.moves_of_people(int4)',
-      'millrace.save_moves(int4)', 'millrace.mark_drawn(int4)',
-      'millrace.status_figures(jsonb, bool)',
+      'millrace.nothing_done(int4)', 'millrace.kept_values(int4)',
+      'millrace.moves_within(int4)', 'millrace.moves_between(int4)',
+      'millrace.moves_to_nothing(int4)', 'millrace.moves_of_calls(int4)',
+      'millrace.resting_values(int4)', 'millrace.moves_of_questions(int4)',
+      'millrace.moves_of_people(int4)', 'millrace.save_moves(int4)',
+      'millrace.mark_drawn(int4)', 'millrace.status_figures(jsonb, bool)',
       'millrace.show_statement(millrace.pipelines, text, text, bool)',
       'millrace.show_with_history(jsonb, text[])', 'millrace.status_type(millrace.pipelines)',
       'millrace.status_columns(jsonb)', 'millrace.completed_targets(millrace.stages)',
@@ -33415,9 +33490,11 @@ begin
       'millrace.status_states(int4, text[])',
       'millrace.status_path(text, text, text, int4, int4, text)',
       'millrace.show_due(int4, int4)', 'millrace.write_status_since(millrace.pipelines)',
-      'millrace.history_of_written(millrace.pipelines, text, text, text, text)',
+      'millrace.history_of_written(millrace.pipelines)',
+      'millrace.pass_over_written(millrace.pipelines, text, text, text, text)',
+      'millrace.taking_of_told(millrace.pipelines)',
       'millrace.intake_of_retries(millrace.pipelines, text)',
-      'millrace.write_status_intake(millrace.pipelines, text)',
+      'millrace.write_status_intake(millrace.pipelines)',
       'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
       'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
       'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
