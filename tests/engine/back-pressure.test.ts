@@ -1,6 +1,7 @@
 // Back pressure: what is unfinished at a later stage, and what is on its way there, never exceeds its threshold.
 import { expect } from 'vitest';
 import { type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
+import { planRows } from '../support/plan-rows.ts';
 import { begin, jobEnd } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, runStage, Worker, waiting } from '../support/worker.ts';
 
@@ -256,4 +257,19 @@ test('a stage without back pressure keeps no account of what is in work', async 
   await engine.queued('first', 2);
   await (await Worker.of(engine, 'first')).take();
   expect(await engine.value('select count(*)::int from millrace.in_flight')).toBe(0);
+});
+
+test('how much room there is costs the same, however much is queued at other stages', async ({ engine }) => {
+  await engine.pipeline([
+    { name: 'first', ...worked, ...heldBy('last', 20) },
+    { name: 'last', needs: ['first'], ...worked },
+  ]);
+  const stage = await engine.value<number>(`select id from millrace.stages where name = 'first'`);
+  const rows = () => planRows(engine.database.superUrl, `select millrace.room_before_later(${stage})`);
+  await engine.queued('first', 50);
+  await engine.sql.query('analyze millrace.attempts');
+  const few = await rows();
+  await engine.queued('first', 1500);
+  await engine.sql.query('analyze millrace.attempts');
+  expect(await rows()).toBe(few);
 });

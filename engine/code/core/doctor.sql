@@ -88,28 +88,32 @@ returns table (what text, ok boolean, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
+  with waiting as materialized (
+    select s, p.name as pipeline, w.since
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    cross join lateral (
+      select min(a.queue_at) as since
+      from millrace.attempts a
+      where a.stage_id = s.id
+        and a.queue_at <= millrace.now() - interval '1 minute'
+        and a.state = 'queued') w
+    where s.enabled
+      and not s.bypassed
+      and p.enabled
+      and w.since is not null
+  )
   select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the %s', s.name, p.name,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case s.kind
+      'stage %s of %s waits since %s: look at the %s', (w.s).name, w.pipeline,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case (w.s).kind
         when 'gate' then 'sweep, which passes gates, and at who holds its rows'
-        else 'logs of function ' || s.function_name
+        else 'logs of function ' || (w.s).function_name
       end),
-      ', ' order by p.name, s.id), 'nothing waits')
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  cross join lateral (
-    select min(a.queue_at) as since
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.queue_at <= millrace.now() - interval '1 minute'
-      and a.state = 'queued') w
-  where s.enabled
-    and not s.bypassed
-    and p.enabled
-    and w.since is not null
-    and millrace.live_workers(s.id) = 0
-    and (s.limits is null or millrace.may_claim(s))
+      ', ' order by w.pipeline, (w.s).id), 'nothing waits')
+  from waiting w
+  where millrace.live_workers((w.s).id) = 0
+    and ((w.s).limits is null or millrace.may_claim(w.s))
 $$;
 
 -- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A

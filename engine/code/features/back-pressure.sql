@@ -162,10 +162,11 @@ $$;
 -- Says how many more a stage may take before one of those that hold it back is full; null where
 -- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
 -- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
--- both.
+-- both. The queries leave a plan no choice (limit): it would compare all that is queued anywhere.
 create or replace function millrace.room_before_later(p_stage_id int) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 begin
   return (
@@ -174,20 +175,35 @@ begin
       from (
         (select a.id
          from millrace.stages_to(b.later_id) w
-         join millrace.attempts a
-           on a.stage_id = w and a.queue_at is not null and a.state in ('queued', 'started')
+         cross join lateral (
+           select a.id
+           from millrace.attempts a
+           where a.stage_id = w
+             and a.queue_at is not null
+             and a.state in ('queued', 'started')
+           limit b.backlog) a
          limit b.backlog)
         union all
         (select a.id
          from millrace.stages_to(b.later_id) w
-         join millrace.attempts a on a.stage_id = w and a.deadline_at is not null
+         cross join lateral (
+           select a.id
+           from millrace.attempts a
+           where a.stage_id = w
+             and a.deadline_at is not null
+           limit b.backlog) a
          limit b.backlog)
         union all
         (select a.id
          from millrace.back_pressures o
          join millrace.in_flight f on f.stage_id = o.stage_id
-         join millrace.attempts a
-           on a.id = f.attempt_id and a.token = f.token and a.state in ('started', 'waiting')
+         cross join lateral (
+           select a.id
+           from millrace.attempts a
+           where a.id = f.attempt_id
+             and a.token = f.token
+             and a.state in ('started', 'waiting')
+           limit 1) a
          where o.later_id = b.later_id
          limit b.backlog)) u)), 0)
     from millrace.back_pressures b
