@@ -5449,28 +5449,32 @@ returns table (what text, ok boolean, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
+  with waiting as materialized (
+    select s, p.name as pipeline, w.since
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    cross join lateral (
+      select min(a.queue_at) as since
+      from millrace.attempts a
+      where a.stage_id = s.id
+        and a.queue_at <= millrace.now() - interval '1 minute'
+        and a.state = 'queued') w
+    where s.enabled
+      and not s.bypassed
+      and p.enabled
+      and w.since is not null
+  )
   select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the %s', s.name, p.name,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case s.kind
+      'stage %s of %s waits since %s: look at the %s', (w.s).name, w.pipeline,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case (w.s).kind
         when 'gate' then 'sweep, which passes gates, and at who holds its rows'
-        else 'logs of function ' || s.function_name
+        else 'logs of function ' || (w.s).function_name
       end),
-      ', ' order by p.name, s.id), 'nothing waits')
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  cross join lateral (
-    select min(a.queue_at) as since
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.queue_at <= millrace.now() - interval '1 minute'
-      and a.state = 'queued') w
-  where s.enabled
-    and not s.bypassed
-    and p.enabled
-    and w.since is not null
-    and millrace.live_workers(s.id) = 0
-    and (s.limits is null or millrace.may_claim(s))
+      ', ' order by w.pipeline, (w.s).id), 'nothing waits')
+  from waiting w
+  where millrace.live_workers((w.s).id) = 0
+    and ((w.s).limits is null or millrace.may_claim(w.s))
 $$;
 
 -- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
@@ -13517,10 +13521,11 @@ $$;
 -- Says how many more a stage may take before one of those that hold it back is full; null where
 -- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
 -- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
--- both.
+-- both. The queries leave a plan no choice (limit): it would compare all that is queued anywhere.
 create or replace function millrace.room_before_later(p_stage_id int) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
 as $$
 begin
   return (
@@ -13529,20 +13534,35 @@ begin
       from (
         (select a.id
          from millrace.stages_to(b.later_id) w
-         join millrace.attempts a
-           on a.stage_id = w and a.queue_at is not null and a.state in ('queued', 'started')
+         cross join lateral (
+           select a.id
+           from millrace.attempts a
+           where a.stage_id = w
+             and a.queue_at is not null
+             and a.state in ('queued', 'started')
+           limit b.backlog) a
          limit b.backlog)
         union all
         (select a.id
          from millrace.stages_to(b.later_id) w
-         join millrace.attempts a on a.stage_id = w and a.deadline_at is not null
+         cross join lateral (
+           select a.id
+           from millrace.attempts a
+           where a.stage_id = w
+             and a.deadline_at is not null
+           limit b.backlog) a
          limit b.backlog)
         union all
         (select a.id
          from millrace.back_pressures o
          join millrace.in_flight f on f.stage_id = o.stage_id
-         join millrace.attempts a
-           on a.id = f.attempt_id and a.token = f.token and a.state in ('started', 'waiting')
+         cross join lateral (
+           select a.id
+           from millrace.attempts a
+           where a.id = f.attempt_id
+             and a.token = f.token
+             and a.state in ('started', 'waiting')
+           limit 1) a
          where o.later_id = b.later_id
          limit b.backlog)) u)), 0)
     from millrace.back_pressures b
