@@ -3,7 +3,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
+import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compactText, type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, referenceFaults } from './pipeline-order.ts';
@@ -103,7 +103,8 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
     .filter((name) => name.endsWith('.sql'))
     .sort();
   const texts = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
-  faults.push(...droppedFaults(pipelines, definitionsIn(texts)));
+  const defined = definitionsIn(texts);
+  faults.push(...droppedFaults(pipelines, defined), ...heldLimits(pipelines, limits, defined, limitsIn(texts)));
   const missing = missingMigrations(project, texts);
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
