@@ -51,7 +51,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
       expect(stdout).toMatch(new RegExp(`✗ \\S*${link}\\n(?: {6}.*\\n)*? {6}.*${says}`));
     }
     // An alert, raised and resolved.
-    expect(stdout).toMatch(/raised {2}\d+ runs are ready at extract of links, above 10\n/);
+    expect(stdout).toMatch(/raised {2}\d+ runs are ready at route_job of links, above 10\n/);
     expect(stdout).toMatch(/resolved {2}\d+ runs .*\n +raised at [\d:]+, resolved at [\d:]+\n/);
     // Jobs by data, by OpenGraph, by text and of posts; companies meet under one name.
     for (const job of ['Weaver', 'Deck hand', 'Seed librarian', 'Atlas binder', 'Bridge painter, bridge 3']) {
