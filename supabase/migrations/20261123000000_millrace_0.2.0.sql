@@ -8360,7 +8360,10 @@ begin
   end if;
   if not millrace.is_latest_run(p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id
-      using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+      using errcode = 'MR004', hint = format(
+        'Retry that: select millrace.retry(millrace.run_of(%L, %L)); or queue a stage of the row.',
+        (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
+        v_run.entity_id);
   end if;
   perform millrace.refuse_orphan(v_run);
   select a.state into v_state
@@ -9842,14 +9845,17 @@ begin
   join millrace.pipelines p on p.id = s.pipeline_id
   where p.name = p_pipeline and s.name = p_stage;
   if not found then
-    v_known := (
-      select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    v_known := coalesce((
+      select 'Its stages: ' || string_agg(s.name, ', ' order by s.id)
       from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id);
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name = p_pipeline), (
+      select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
+      from millrace.pipelines p),
+      'There is no pipeline: run `npm run pipelines:sync` and push the migrations');
     raise exception 'there is no stage % in a pipeline %',
       coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Known: ' || coalesce(v_known,
-        'none, run `npm run pipelines:sync` and push the migrations') || '.';
+      using errcode = 'MR003', hint = v_known || '.';
   end if;
   return v_stage;
 end
@@ -22984,8 +22990,9 @@ begin
         hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
   elsif not millrace.is_latest_run(p_run) then
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
-      using errcode = 'MR004',
-        hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
+      using errcode = 'MR004', hint = format('Use the latest: select millrace.run_of(%L, %L).',
+        (select p.name from millrace.pipelines p where p.id = run.pipeline_id),
+        run.entity_id);
   end if;
   perform millrace.refuse_orphan(run);
   if p_stage is not null then
