@@ -90,11 +90,12 @@ it('names the arguments of the links, and what is wrong with others', async () =
   ]);
   expect(urls.map(String)).toEqual(['https://b.test/', 'https://a.test/1']);
   expect(sheet).toBe('mine.csv');
-  expect(() => readArguments(['links', 'mine.csv'])).toThrow('no web address');
+  const fault = '"mine.csv" is no web address: write it in full, such as https://example.com, or --sheet before a file';
+  expect(() => readArguments(['links', 'mine.csv'])).toThrow(fault);
   expect(() => readArguments(['leads', '--sheet', 'mine.csv'])).toThrow('--sheet belongs to the links');
   const { code, stderr } = await runLinks('--sheet', path.join(temporary, 'none.csv'));
   expect(code).toBe(1);
-  expect(stderr).toMatch(/--sheet got ".*none\.csv", which cannot be read/);
+  expect(stderr).toMatch(/none\.csv cannot be read: there is no such file\. Name a CSV file behind --sheet\./);
 });
 
 it('has sixty links, of which fourteen are there in another spelling', async () => {
