@@ -443,3 +443,15 @@ it('refuses to drop a limit that a pipeline without a file still names', async (
   expect(stderr).not.toContain('limit model');
   expect(readMigrations()).toEqual(before);
 });
+
+it('says of a pipeline whose file is gone that the database keeps it', async () => {
+  const before = readMigrations();
+  fs.rmSync(path.join(copy, 'supabase', 'functions', '_pipelines', 'links.ts'));
+  const { code, stderr } = await sync();
+  expect(code).toBe(0);
+  expect(stderr).toBe(
+    'Pipeline links has no file any more, but the database keeps it and goes on with it: to stop it, ' +
+      `select millrace.pause('links').\n`,
+  );
+  expect(readMigrations()).toEqual(before);
+});
