@@ -54,3 +54,29 @@ export function unknownLimits(pipelines: DefinitionJson[], limits: LimitsJson): 
     ),
   );
 }
+
+/**
+ * Limits that go while a pipeline without a file still names them, one sentence each with the remedy: the database keeps such a
+ * pipeline, and refuses to drop what it names.
+ */
+export function heldLimits(
+  pipelines: DefinitionJson[],
+  limits: LimitsJson,
+  defined: Map<string, DefinitionJson>,
+  limitsDefined: Map<string, string>,
+): string[] {
+  const present = new Set(pipelines.map(({ pipeline }) => pipeline));
+  const left = [...defined.values()].filter(({ pipeline }) => !present.has(pipeline));
+  return left.flatMap(({ pipeline, stages }) =>
+    stages.flatMap((stage) =>
+      (stage.limits?.shared ?? [])
+        .filter((name) => limitsDefined.has(name) && !(name in limits))
+        .map(
+          (name) =>
+            `Shared limit ${name} cannot go: stage ${stage.name} of pipeline ${pipeline} names it, whose file is gone but ` +
+            `which the database keeps. Keep the limit; or bring the file back, take ${name} out of limits.shared, run this, ` +
+            'and remove both then.',
+        ),
+    ),
+  );
+}

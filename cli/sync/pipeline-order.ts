@@ -37,6 +37,18 @@ export function droppedFaults(pipelines: DefinitionJson[], defined: Map<string, 
   );
 }
 
+/** Pipelines that the migrations define and no file does any more, one sentence each: nothing takes them out of the database. */
+export function keptPipelines(pipelines: DefinitionJson[], defined: Map<string, DefinitionJson>): string[] {
+  const present = new Set(pipelines.map(({ pipeline }) => pipeline));
+  return [...defined.keys()]
+    .filter((name) => !present.has(name))
+    .map(
+      (name) =>
+        `Pipeline ${name} has no file any more, but the database keeps it and goes on with it: ` +
+        `to stop it, select millrace.pause('${name}').`,
+    );
+}
+
 /** The pipelines, each after those it starts runs of, those whose backlog holds it back and the one it replaces. */
 export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));

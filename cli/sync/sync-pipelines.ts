@@ -3,10 +3,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
+import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compactText, type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
-import { childrenFirst, droppedFaults, referenceFaults } from './pipeline-order.ts';
+import { childrenFirst, droppedFaults, keptPipelines, referenceFaults } from './pipeline-order.ts';
 import { grantFaults } from './table-grants.ts';
 
 /** Takes what the user is told. */
@@ -103,7 +103,8 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
     .filter((name) => name.endsWith('.sql'))
     .sort();
   const texts = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
-  faults.push(...droppedFaults(pipelines, definitionsIn(texts)));
+  const defined = definitionsIn(texts);
+  faults.push(...droppedFaults(pipelines, defined), ...heldLimits(pipelines, limits, defined, limitsIn(texts)));
   const missing = missingMigrations(project, texts);
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
@@ -113,7 +114,7 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   }
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
-  for (const warning of grantFaults(pipelines, texts)) teller.warn(warning);
+  for (const warning of [...grantFaults(pipelines, texts), ...keptPipelines(pipelines, defined)]) teller.warn(warning);
   for (const { file, text } of missing) {
     const name = `${nextTimestamp(existing)}_${file}.sql`;
     fs.writeFileSync(path.join(migrationsFolder, name), text);

@@ -45,7 +45,7 @@ export function readArguments(args: string[]): Arguments {
   const { keep, help, url, sheet = null } = values;
   const [first, ...others] = positionals;
   if (first === 'links') {
-    return { demo: first, keep, help, urls: [...url, ...others].map(readUrl), sheet, files: [] };
+    return { demo: first, keep, help, urls: [...url.map(readUrl), ...others.map(readLink)], sheet, files: [] };
   }
   if (sheet !== null) throw new Error('--sheet belongs to the links: write npm run demo -- links --sheet FILE.csv');
   if (first === 'books' || first === 'documents') {
@@ -58,13 +58,24 @@ export function readArguments(args: string[]): Arguments {
   const rest = first === demo ? others : positionals;
   if (rest.length > 0 && url.length === 0) {
     const what = demo === 'articles' ? 'a feed or sitemap' : 'a web site';
-    throw new Error(`"${rest[0]}" is no option: to run on ${what} write --url ${rest[0]}`);
+    const isName = demo === 'leads' && /^\w+$/.test(rest[0] as string);
+    const isNot = isName ? 'is no demo, which are leads, books, documents, articles and links' : 'is no option';
+    throw new Error(`"${rest[0]}" ${isNot}: to run on ${what} write --url ${rest[0]}`);
   }
   return { demo, keep, help, urls: [...url, ...rest].map(readUrl), sheet, files: [] };
 }
 
 function readUrl(text: string): URL {
+  return readAddress(text, `--url got "${text}", which is no web address`, '');
+}
+
+/** A link stands without an option before it. */
+function readLink(text: string): URL {
+  return readAddress(text, `"${text}" is no web address`, ', or --sheet before a file');
+}
+
+function readAddress(text: string, fault: string, otherwise: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
-  throw new Error(`--url got "${text}", which is no web address: write it in full, such as https://example.com`);
+  throw new Error(`${fault}: write it in full, such as https://example.com${otherwise}`);
 }

@@ -67,6 +67,8 @@ interface Totals {
   /** How many of the runs are another run's children. */
   children: number;
   finished: number;
+  failed: number;
+  live: number;
   seconds: number | null;
   attempts: number;
   retries: number;
@@ -75,10 +77,19 @@ interface Totals {
   cost_usd: number | null;
 }
 
+/** How many runs there are, and how many came to which end. */
+export type RunCounts = Pick<Totals, 'runs' | 'children' | 'finished' | 'failed' | 'live'>;
+
+/** Says how many runs there are and what became of them; those of which there are none are left out. */
+export function countRuns({ runs, finished, failed, live }: RunCounts): string {
+  const others = [failed > 0 ? `, ${failed} failed` : '', live > 0 ? `, ${live} to go on` : ''];
+  return `${runs}: ${finished} completed${others.join('')}`;
+}
+
 /** What the totals are about. */
 export interface Subject {
   name: string;
-  count(totals: { runs: number; children: number; finished: number }): string;
+  count(totals: RunCounts): string;
   /** What comes to its end last. */
   last: string;
   /** Totals of the demo's own, by name, to stand first. */
@@ -90,6 +101,8 @@ export async function printTotals(client: pg.Client, subject: Subject, print: (l
   const { rows } = await client.query<Totals>(
     `select count(distinct r.id)::int as runs, count(distinct r.id) filter (where r.fan_out_id is not null)::int as children,
        count(distinct r.id) filter (where r.status = 'completed')::int as finished,
+       count(distinct r.id) filter (where r.status = 'failed')::int as failed,
+       count(distinct r.id) filter (where r.status = 'running')::int as live,
        extract(epoch from max(r.finished_at) - min(r.created_at))::float as seconds,
        count(*)::int as attempts, count(*) filter (where t.retry_count > 0)::int as retries,
        coalesce(sum((t.usage ->> 'input_tokens')::int), 0)::int as input_tokens,

@@ -51,7 +51,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
       expect(stdout).toMatch(new RegExp(`✗ \\S*${link}\\n(?: {6}.*\\n)*? {6}.*${says}`));
     }
     // An alert, raised and resolved.
-    expect(stdout).toMatch(/raised {2}\d+ runs are ready at extract of links, above 10\n/);
+    expect(stdout).toMatch(/raised {2}\d+ runs are ready at route_job of links, above 10\n/);
     expect(stdout).toMatch(/resolved {2}\d+ runs .*\n +raised at [\d:]+, resolved at [\d:]+\n/);
     // Jobs by data, by OpenGraph, by text and of posts; companies meet under one name.
     for (const job of ['Weaver', 'Deck hand', 'Seed librarian', 'Atlas binder', 'Bridge painter, bridge 3']) {
@@ -90,11 +90,12 @@ it('names the arguments of the links, and what is wrong with others', async () =
   ]);
   expect(urls.map(String)).toEqual(['https://b.test/', 'https://a.test/1']);
   expect(sheet).toBe('mine.csv');
-  expect(() => readArguments(['links', 'mine.csv'])).toThrow('no web address');
+  const fault = '"mine.csv" is no web address: write it in full, such as https://example.com, or --sheet before a file';
+  expect(() => readArguments(['links', 'mine.csv'])).toThrow(fault);
   expect(() => readArguments(['leads', '--sheet', 'mine.csv'])).toThrow('--sheet belongs to the links');
   const { code, stderr } = await runLinks('--sheet', path.join(temporary, 'none.csv'));
   expect(code).toBe(1);
-  expect(stderr).toMatch(/--sheet got ".*none\.csv", which cannot be read/);
+  expect(stderr).toMatch(/none\.csv cannot be read: there is no such file\. Name a CSV file behind --sheet\./);
 });
 
 it('has sixty links, of which fourteen are there in another spelling', async () => {

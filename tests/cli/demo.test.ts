@@ -104,6 +104,7 @@ describe('the arguments', () => {
 
   it.each([
     [['https://example.com'], 'to run on a web site write --url https://example.com'],
+    [['linkz'], '"linkz" is no demo, which are leads, books, documents, articles and links: to run on'],
     [['--url', 'ftp://example.com'], '--url got "ftp://example.com"'],
     [['--url', 'https://example.com', 'nonsense'], '--url got "nonsense"'],
     [['--fast'], '--fast'],

@@ -429,3 +429,29 @@ it('defines shared limits before the pipelines that name them, and drops them af
     await database.drop();
   }
 });
+
+it('refuses to drop a limit that a pipeline without a file still names', async () => {
+  const before = readMigrations();
+  fs.rmSync(path.join(copy, 'supabase', 'functions', '_pipelines', 'links.ts'));
+  shareLimits('model: { maxInFlight: 5 }');
+  const { code, stderr } = await sync();
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'Shared limit scrapes cannot go: stage scrape_job of pipeline links names it, whose file is gone but which the database ' +
+      'keeps. Keep the limit; or bring the file back, take scrapes out of limits.shared, run this, and remove both then.\n',
+  );
+  expect(stderr).not.toContain('limit model');
+  expect(readMigrations()).toEqual(before);
+});
+
+it('says of a pipeline whose file is gone that the database keeps it', async () => {
+  const before = readMigrations();
+  fs.rmSync(path.join(copy, 'supabase', 'functions', '_pipelines', 'links.ts'));
+  const { code, stderr } = await sync();
+  expect(code).toBe(0);
+  expect(stderr).toBe(
+    'Pipeline links has no file any more, but the database keeps it and goes on with it: to stop it, ' +
+      `select millrace.pause('links').\n`,
+  );
+  expect(readMigrations()).toEqual(before);
+});

@@ -189,7 +189,11 @@ test('what cannot be retried is refused by name', async ({ engine }) => {
   });
   expect(await refusal(failedRun, 'ten')).toMatchObject({ code: 'MR003' });
   await engine.queue('two', [again ?? '']);
-  expect(await refusal(failedRun)).toMatchObject({ code: 'MR004', message: expect.stringMatching(/has a later run/) });
+  expect(await refusal(failedRun)).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/has a later run/),
+    hint: `Retry that: select millrace.retry(millrace.run_of('flow', '${again}')); or queue a stage of the row.`,
+  });
 });
 
 test('replay counts in a dry run, and does nothing else', async ({ engine }) => {

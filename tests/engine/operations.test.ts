@@ -223,6 +223,7 @@ test('verbs name what they do not know: the run, the stage, a run that has a suc
     expect(await on(name as string, first, 'nine', more)).toMatchObject({
       code: 'MR003',
       message: expect.stringMatching(/there is no stage nine/),
+      hint: expect.stringMatching(/^Its stages: one, .*\.$/),
     });
   }
   await verb(engine, 'cancel', id);
@@ -230,6 +231,7 @@ test('verbs name what they do not know: the run, the stage, a run that has a suc
   expect(await on('reset', first, 'one')).toMatchObject({
     code: 'MR004',
     message: expect.stringMatching(/not the latest of its entity/),
+    hint: `Use the latest: select millrace.run_of('flow', '${id}').`,
   });
 });
 

@@ -134,7 +134,7 @@ test('a sheet of many ranges is read by polls of a bounded length, each going on
 
 test.each([
   ['a sheet without the column', 'sheet', 'Address', 'The first row has no "Address", it has Link: correct the name.'],
-  ['a sheet that is gone', 'sheet', null, 'There is no such sheet any more: correct the address.'],
+  ['a sheet that is gone', 'sheet', null, 'There is no such sheet: correct the address.'],
 ])('%s says so on its row, and is due again by its interval', async (what, kind, column, said) => {
   const id = `one-for-the-test-${what.length}-of-these-tests`;
   if (column) sources.write(`${id}.csv`, 'Link\nhttps://example.com/1');

@@ -6,8 +6,10 @@ import { fingerprint } from '../../supabase/functions/_links/fingerprint.ts';
 import { extracted } from '../../supabase/functions/_links/job-answer.ts';
 import { kindByAddress } from '../../supabase/functions/_links/kind-of-link.ts';
 import { readPageParts } from '../../supabase/functions/_links/page-parts.ts';
+import { withRemedy } from '../../supabase/functions/_links/page-remedies.ts';
 import { readJob } from '../../supabase/functions/_links/read-job.ts';
 import { readPost } from '../../supabase/functions/_links/read-post.ts';
+import { PermanentError } from '../../supabase/functions/_millrace/errors.ts';
 
 const url = 'https://a.test/jobs/1';
 const now = new Date('2026-11-20T00:00:00Z');
@@ -195,4 +197,25 @@ describe('what the model says', () => {
       by: 'model',
     });
   });
+});
+
+test.each([
+  'not_found',
+  'removed',
+  'unsupported_type',
+  'too_large',
+  'no_content',
+  'too_many_redirects',
+  'invalid_url',
+  'dns_not_found',
+  'blocked_address',
+  'connection_refused',
+  'tls_error',
+  'http_error',
+])('a page that is given up as %s says which word to write', (code) => {
+  const said = withRemedy(new PermanentError(code, 'https://a.test/: it cannot be had'));
+  expect(said).toMatchObject({ code, permanent: true });
+  expect((said as Error).message).toMatch(
+    /^https:\/\/a\.test\/: it cannot be had\. .*\b(write|and) status (new|queued)\./,
+  );
 });

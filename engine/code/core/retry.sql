@@ -191,7 +191,10 @@ begin
   end if;
   if not millrace.is_latest_run(p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id
-      using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+      using errcode = 'MR004', hint = format(
+        'Retry that: select millrace.retry(millrace.run_of(%L, %L)); or queue a stage of the row.',
+        (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
+        v_run.entity_id);
   end if;
   perform millrace.refuse_orphan(v_run);
   select a.state into v_state

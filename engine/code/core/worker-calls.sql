@@ -30,14 +30,17 @@ begin
   join millrace.pipelines p on p.id = s.pipeline_id
   where p.name = p_pipeline and s.name = p_stage;
   if not found then
-    v_known := (
-      select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    v_known := coalesce((
+      select 'Its stages: ' || string_agg(s.name, ', ' order by s.id)
       from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id);
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name = p_pipeline), (
+      select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
+      from millrace.pipelines p),
+      'There is no pipeline: run `npm run pipelines:sync` and push the migrations');
     raise exception 'there is no stage % in a pipeline %',
       coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Known: ' || coalesce(v_known,
-        'none, run `npm run pipelines:sync` and push the migrations') || '.';
+      using errcode = 'MR003', hint = v_known || '.';
   end if;
   return v_stage;
 end

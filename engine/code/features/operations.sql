@@ -33,8 +33,9 @@ begin
         hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
   elsif not millrace.is_latest_run(p_run) then
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
-      using errcode = 'MR004',
-        hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
+      using errcode = 'MR004', hint = format('Use the latest: select millrace.run_of(%L, %L).',
+        (select p.name from millrace.pipelines p where p.id = run.pipeline_id),
+        run.entity_id);
   end if;
   perform millrace.refuse_orphan(run);
   if p_stage is not null then

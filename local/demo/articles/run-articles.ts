@@ -2,9 +2,11 @@
 import process from 'node:process';
 import type pg from 'pg';
 import pc from 'picocolors';
+import { reviewLink } from '../../platform/review-link.ts';
 import { readSettings } from '../../platform/settings.ts';
 import { allowHosts } from '../leads/leads.ts';
 import { heading, onAStack, print } from '../on-a-stack.ts';
+import { countRuns } from '../report.ts';
 import { startNews } from '../samples/news/server.ts';
 import { type DemoSettings, demoSettings } from '../settings.ts';
 import {
@@ -63,10 +65,10 @@ export async function runArticles(
         await printHistory(client, edited, print);
       }
       return {
-        subject: { name: 'Runs', count: ({ runs, finished }) => `${runs}, ${finished} completed`, last: 'code' },
+        subject: { name: 'Runs', count: countRuns, last: 'code' },
         failed: !rested || !publishedAll || failing > 0 || published < decided,
         complaint: rested && publishedAll ? undefined : 'Nothing has moved for some minutes: it was given up.',
-        nextSteps: articleSteps(news.url, `${stack.apiUrl}/review/`),
+        nextSteps: articleSteps(news.url, await reviewLink(stack, 'curator')),
       };
     });
   } finally {

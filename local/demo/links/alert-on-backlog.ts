@@ -4,7 +4,10 @@ import type pg from 'pg';
 /** The rule that the demo adds. */
 export const rule = 'demo_backlog';
 
-/** What the demo does to the pipeline before the links come, as a person would. */
+/** What the demo does to the pipeline as the links come, as a person would. */
+export const addRule =
+  'insert into millrace.alert_rules (name, kind, pipeline, stage, above, hold, recover) ' +
+  `values ('${rule}', 'backlog', 'links', 'route_job', 10, '0', '0');`;
 export const slowGate =
   `select millrace.throttle('links', 'route_job', '{"rate": {"count": 8, "per_seconds": 3600}}', ` +
   `now() + interval '1 hour', 'the boards are slow');`;
@@ -13,15 +16,9 @@ export const leaveOut = "select millrace.bypass('links', 'extract', 'the model i
 export const endBypass = "select millrace.end_bypass('links', 'extract');";
 export const takeUp = "select millrace.take_up('links', 'extract');";
 
-/** Adds a rule that finds more than `above` jobs before their gate, slows that gate, and leaves the model's stage out. */
-export async function slowDown(client: pg.Client, above: number): Promise<void> {
-  await client.query(
-    `insert into millrace.alert_rules (name, kind, pipeline, stage, above, hold, recover)
-     values ($1, 'backlog', 'links', 'route_job', $2, '0', '0')`,
-    [rule, above],
-  );
-  await client.query(slowGate);
-  await client.query(leaveOut);
+/** Adds a rule that finds more than ten jobs before their gate, slows that gate, and leaves the model's stage out. */
+export async function slowDown(client: pg.Client): Promise<void> {
+  for (const statement of [addRule, slowGate, leaveOut]) await client.query(statement);
 }
 
 /** Has the sweep judge the rules now, which it does once a minute. */

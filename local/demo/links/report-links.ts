@@ -80,7 +80,9 @@ export async function printJobs(client: pg.Client, print: Print): Promise<number
   const { rows: counted } = await client.query<{ jobs: number; companies: number }>(
     'select (select count(*)::int from public.jobs) as jobs, (select count(*)::int from public.companies) as companies',
   );
-  print(pc.dim(`  ${counted[0]?.jobs} jobs of ${counted[0]?.companies} companies, however they are written`));
+  print(
+    pc.dim(`  ${counted[0]?.jobs} jobs of ${counted[0]?.companies} companies, each under one name however it is spelt`),
+  );
   return rows.length;
 }
 

@@ -4,9 +4,20 @@ import pc from 'picocolors';
 import { readSettings } from '../../platform/settings.ts';
 import { allowHosts } from '../leads/leads.ts';
 import { heading, onAStack, print } from '../on-a-stack.ts';
+import { countRuns } from '../report.ts';
 import { startBoards } from '../samples/links/server.ts';
 import { demoSettings } from '../settings.ts';
-import { endBypass, judgeNow, leaveOut, openGate, rule, slowDown, slowGate, takeUp } from './alert-on-backlog.ts';
+import {
+  addRule,
+  endBypass,
+  judgeNow,
+  leaveOut,
+  openGate,
+  rule,
+  slowDown,
+  slowGate,
+  takeUp,
+} from './alert-on-backlog.ts';
 import { linkSteps } from './next-steps-links.ts';
 import { printAlerts, printCauses, printJobs, printLimits, printSources, printSpend } from './report-links.ts';
 import { type Samples, sampleLinks } from './sample-links.ts';
@@ -57,6 +68,7 @@ async function show(client: pg.Client, given: Given, folder: string, watch: (res
   await enter(client, given);
   if (isSlowed) await slow(client);
   heading('3. What waits in each queue');
+  if (!process.stdout.isTTY) print(pc.dim('  ready+in work in each queue, then how many links show each word'));
   const resting = isSlowed ? ['classified', 'staged', 'error'] : ['error'];
   if (!(await watch([...resting, 'extracted', 'dead']))) return outcome(folder, given, stuck);
 
@@ -90,9 +102,13 @@ const stuck = 'Nothing has moved for some minutes: it was given up.';
 
 /** Says and does what slows the pipeline in two places. */
 async function slow(client: pg.Client): Promise<void> {
-  await slowDown(client, 10);
+  await slowDown(client);
+  print(`  ${pc.cyan(addRule)}`);
+  print(pc.dim('  More than ten jobs that wait at their gate are an alert.'));
   print(`  ${pc.cyan(slowGate)}`);
-  print(pc.dim('  The gate lets eight jobs through; the others wait, classified. Posts have a gate of their own.'));
+  print(
+    pc.dim('  The gate lets at most eight jobs through; the others wait, classified. Posts have a gate of their own.'),
+  );
   print(`  ${pc.cyan(leaveOut)}`);
   print(pc.dim('  Links stay staged, and are remembered.'));
 }
@@ -161,12 +177,11 @@ async function surprise(client: pg.Client, samples: Samples | null): Promise<str
 
 function outcome(folder: string, { samples, urls }: Given, complaint: string | undefined) {
   const link = samples?.sheet[0]?.link ?? urls[0]?.href ?? 'https://…';
-  const count = ({ runs, finished }: { runs: number; finished: number }) => `${runs}, ${finished} completed`;
-  const subject = { name: 'Runs', count, last: 'link' };
+  const subject = { name: 'Runs', count: countRuns, last: 'link' };
   return {
     subject,
     failed: complaint !== undefined,
     complaint,
-    nextSteps: linkSteps(folder, `${link}?utm_source=mail`),
+    nextSteps: linkSteps(folder, link),
   };
 }

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { readFileNamed } from '../read-file.ts';
 import type { SampleLink, Samples } from './sample-links.ts';
 
 /** A source as the demo adds it. */
@@ -32,11 +33,7 @@ export function writeSamples(folder: string, { sheet, pages }: Samples): DemoSou
 
 /** Serves a file of the user's as a sheet. Throws an error that names the file where it cannot be read. */
 export function copySheet(folder: string, file: string): DemoSource {
-  try {
-    fs.copyFileSync(file, path.join(folder, 'your-sheet.csv'));
-  } catch (error) {
-    throw new Error(`--sheet got "${file}", which cannot be read: ${(error as Error).message}`);
-  }
+  fs.writeFileSync(path.join(folder, 'your-sheet.csv'), readFileNamed(file, 'Name a CSV file behind --sheet.'));
   return { kind: 'sheet', address: 'https://docs.google.com/spreadsheets/d/your-sheet/edit', column: null };
 }
 

@@ -66,7 +66,7 @@ function sheetsError({ status, headers }: Response, text: string, email: string)
     );
   }
   if (status === 404) {
-    return new PermanentError('not_found', 'There is no such sheet any more: correct the address.', undefined, detail);
+    return new PermanentError('not_found', 'There is no such sheet: correct the address.', undefined, detail);
   }
   if (/Unable to parse range/.test(text)) {
     return new PermanentError('no_tab', 'The tab was renamed or removed: correct the address.', undefined, detail);
