@@ -293,6 +293,25 @@ begin
 end
 $$;
 
+-- Lets the token buckets of a pipeline's stages fill on after the clock was set back: a stage whose
+-- bucket is empty is not woken, so that no claim would come to write that. A bucket that a claim
+-- passes this moment is left to it.
+create or replace function millrace.heed_clock(p_pipeline_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.limiters g
+  set refilled_at = millrace.now()
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and s.limits ? 'rate'
+    and g.stage_id = s.id
+    and case
+      when g.refilled_at > millrace.now()
+        then pg_try_advisory_xact_lock(hashtext('millrace.limiter'), g.stage_id)
+    end
+$$;
+
 -- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
 -- and counts what was taken without a limit.
 create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
@@ -302,6 +321,7 @@ as $$
 declare
   v_stage millrace.stages;
 begin
+  perform millrace.heed_clock(p_pipeline_id);
   for v_stage in
     select s.*
     from millrace.stages s
