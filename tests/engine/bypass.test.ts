@@ -426,3 +426,15 @@ test('what the invariants say of a bypass', async ({ engine }) => {
   await engine.sql.query('rollback');
   await verb(engine, 'cancel', id);
 });
+
+test('a stage that becomes one of which no worker takes anything is bypassed no more', async ({ engine }) => {
+  const definition = await engine.pipeline(chain(['one', 'two']));
+  await engine.queued('one', 2);
+  await runStage(engine, 'one');
+  await engine.sql.query(`select millrace.bypass('flow', 'two', 'no money')`);
+  await engine.define({ ...definition, stages: [{ name: 'one' }, { name: 'two', needs: ['one'], kind: 'manual' }] });
+  expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
+  expect((await journal(engine)).at(-1)).toMatchObject({ verb: 'end_bypass', stage: 'two', key: 'engine' });
+  expect(await engine.value(`select millrace.take_up('flow', 'two')`)).toBe(2);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'waiting'`)).toBe(2);
+});

@@ -245,6 +245,28 @@ begin
 end
 $$;
 
+-- define() ends the bypass of a stage that it has made one of which no worker takes anything.
+create or replace function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.bypassed and s.function_name is null
+    order by s.id
+  loop
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', (
+      select p.name from millrace.pipelines p where p.id = p_pipeline_id), v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', 'it became a ' || v_stage.kind || ' stage'));
+  end loop;
+end
+$$;
+
 create or replace function millrace.bypass(
   p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
 ) returns int
