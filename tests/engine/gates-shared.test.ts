@@ -67,7 +67,14 @@ test('a clock that is set back keeps no gate shut, nor a stage unwoken', async (
   const rate = { count: 1, per_seconds: 1 };
   await defineLimit(engine, { rate });
   await engine.pipeline([gate('jobs'), { name: 'after_jobs', needs: ['jobs'] }]);
-  await engine.pipeline([{ ...gate('posts'), limits: { rate } }, { name: 'after_posts', needs: ['posts'] }], {}, 'other');
+  await engine.pipeline(
+    [
+      { ...gate('posts'), limits: { rate } },
+      { name: 'after_posts', needs: ['posts'] },
+    ],
+    {},
+    'other',
+  );
   await engine.pipeline([{ name: 'own', limits: { rate } }], {}, 'third');
   for (const stage of ['jobs', 'posts', 'own']) await engine.queued(stage, 3);
   await engine.sql.query('select millrace.sweep()');
