@@ -224,3 +224,23 @@ test('a throttle with a shorter window forgets nothing of the one that was decla
   expect(await spent()).toBe(4.5);
   expect(await worker.take(10)).toEqual([]);
 });
+
+test('what was spent before the clock was set back counts in its own window, and in no other', async ({ engine }) => {
+  await budget(engine, { usd: 5 });
+  await engine.queued('one', 20);
+  const worker = await Worker.of(engine, 'one');
+  await engine.advance('400 days');
+  await learnAverage(engine, worker, 5);
+  expect(await isSpent(engine)).toBe(true);
+  await engine.advance('-400 days');
+  expect(await isSpent(engine)).toBe(false);
+  await learnAverage(engine, worker, 4);
+  await sweep(engine);
+  await engine.advance('1 hour');
+  await sweep(engine);
+  expect(await engine.value('select spent_usd::int from millrace.shared_limit_state')).toBe(0);
+  await engine.advance('400 days');
+  expect(await engine.value('select spent_usd::int from millrace.shared_limit_state')).toBe(0);
+  await engine.advance('-1 hour');
+  expect(await engine.value('select spent_usd::int from millrace.shared_limit_state')).toBe(5);
+});

@@ -63,11 +63,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.window_start(p_limit);
+  -- What was noted before the clock was set back may be of a window to come.
+  v_until timestamptz := millrace.window_over(p_limit);
 begin
   select (
       select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
       from millrace.limit_uses u
-      where u.limit_id = p_limit.id and u.at >= v_since),
+      where u.limit_id = p_limit.id and u.at >= v_since and u.at < v_until),
     (
       select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
       from (
@@ -239,7 +241,8 @@ begin
       where u.id in (
         select o.id
         from millrace.limit_uses o
-        where o.limit_id = v_limit.id and o.at >= least(v_today, v_declared)
+        where o.limit_id = v_limit.id
+          and o.at between least(v_today, v_declared) and millrace.now()
         order by o.at
         limit p_limit
         for update skip locked)
