@@ -312,8 +312,29 @@ as $$
     end
 $$;
 
+-- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
+-- of it took its former result, or was left out. One statement, hence one snapshot: who queues
+-- something commits it together with its news.
+create or replace function millrace.drop_old_news(p_stage_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.arrivals n
+  where (n.stage_id, n.concurrency_group, n.id) in (
+    select o.stage_id, o.concurrency_group, o.id
+    from millrace.arrivals o
+    where o.stage_id = p_stage_id
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.stage_id = p_stage_id and a.queue_at is not null and a.state = 'queued')
+    order by o.concurrency_group, o.id
+    limit 10000
+    for update skip locked)
+$$;
+
 -- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
--- and counts what was taken without a limit.
+-- counts what was taken without a limit, and drops news that nobody reads.
 create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -336,6 +357,7 @@ begin
       limit 5000));
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, 1000);
+      perform millrace.drop_old_news(v_stage.id);
     end if;
     perform millrace.count_attempts(v_stage, 1000);
   end loop;
