@@ -2456,9 +2456,10 @@ function millrace.bulk_fault(p_bulk millrace.bulks) returns text language plpgsq
 function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body eee406889613be003d0683cbb44f5429
 function millrace.bury_message(p_message millrace.alert_messages, p_status integer, p_error text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 447c877f7573b8abb07a5687ccdc5acb
 function millrace.bypass(p_pipeline text, p_stage text, p_reason text, p_until timestamp with time zone DEFAULT NULL::timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ad660ac8ee9d877934003e916944532
+function millrace.bypass_charged(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a9d3f6ea0fa8d180029116136c5c7305
 function millrace.bypass_due(p_stage_id integer, OUT begins boolean, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ca0f6b3c1b523f791a096a8b761c507b
 function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 760e9f26866162d8b9624a7e92eebd19
-function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 5ec3a2a0aa87445639b9543f2babd140
+function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e8305e789403ed32ccbc4534c4febcd3
 function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body b2492ba6fc91729503ed75cbd5895c95
 function millrace.caller() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body 08fd4fc56b17a73177965f038a0ca4ea
@@ -2528,7 +2529,7 @@ function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void
 function millrace.check_series(p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3344bbdf86d77d21d364bd840bddb993
 function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 021ab9dbb744974baafc3fbb55131741
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
-function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 17bfecb5961eced0c40a0ccd87ca0e8c
+function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8acf718bebf808a06086d29b471d15a4
 function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 79002a072e4516a4f464669b60e2eee5
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
@@ -2597,8 +2598,9 @@ function millrace.cut_text(p_text text, p_most integer DEFAULT 2000) returns tex
 function millrace.deadline_of(p_stage jsonb) returns interval language sql immutable set search_path=pg_catalog, pg_temp body fedeac609903ee6fdde1527ce0d553ff
 function millrace.deciding_attempts(p_pipeline_id integer, p_ids text[]) returns TABLE(id text, version_id integer, ended_as text, began_from text, run_status millrace.run_status, attempt_id bigint, stage_id integer, shows jsonb, phase text, code text, output jsonb, done_id integer, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean, queue_at timestamp with time zone, error jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 1d62d310cfcbf3929645a1e71249d741
 function millrace.decision_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language sql stable set search_path=pg_catalog, pg_temp body 821bde8688193cbc630d0cc84105f71a
+function millrace.declared_window_start(p_limit millrace.shared_limits) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body b758151cd428a06c27d76a8f180227af
 function millrace.deed_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c307a7de011ab6376a060a8231f619c8
-function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37b192520ab64c011c1bc16c236a60fd
+function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 44c0b3a29fc2cc360b8e79da52f77cde
 function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
 function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body ed98565c4d19fa9fe8e51fc595681c5f
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
@@ -2606,7 +2608,7 @@ function millrace.delivery_pause(p_tries integer) returns interval language sql 
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
 function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body edbc712ed759d457617ddb7ca8b6c595
 function millrace.detach_old(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8e39ac131ba492c17041438206a12ac
-function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid language plpgsql stable set search_path=pg_catalog, pg_temp body 2740390d805a557f4d3e5fecd4310907
+function millrace.digest_at(p_stage_id integer, p_document jsonb, p_path jsonpath) returns uuid language plpgsql stable set search_path=pg_catalog, pg_temp body 644b992d3cde3780336e9f6a76527e21
 function millrace.dirty_condition(p_row text, p_stage text, p_with_status boolean) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0e4bf2670e4ecd16bad75d3cfa19ecbf
 function millrace.do_act(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e59456bf0dbfb79fe907577ebc4c1b0
 function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c47c64f079295d7cd20d34821db3794
@@ -2644,6 +2646,7 @@ function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] la
 function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b10b84d8ee02f8492ddf732f0189b86a
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
 function millrace.drop_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9158f7d9d30c68fa66fc72e24c9438fb
+function millrace.drop_old_news(p_stage_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6eae141e31ee64d4beec19bef1d88bf0
 function millrace.drop_turns(p_stage millrace.stages, p_verdicts json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 34ac92ca0a1d41f859164dda2f686edb
 function millrace.due_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body c21d67dce253aa11cd9478a1079924c9
 function millrace.due_messages() returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 89b2ac801e647588c52db671146fef44
@@ -2654,6 +2657,7 @@ function millrace.edges_to(p_stage jsonb) returns text[] language sql immutable 
 function millrace.end_adoption(p_pipeline millrace.pipelines) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp body cd6e2921439163c3f5f50f2c4ff09f33
 function millrace.end_bypass(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 95871a278a0c01ae3a1cfa57730f0d22
 function millrace.end_bypass_of(p_stage millrace.stages) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5526c06103779af0bcdcbc689c3e3d1c
+function millrace.end_bypass_of_changed(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a386f3bb0186475645c0cfece6eeede
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb4f602a586e2f171e72668041d96b
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_throttles() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 621d8b694afa1b981a4b2b64a2538506
@@ -2735,6 +2739,7 @@ function millrace.groups_with_arrivals(p_stage_id integer, p_after text, p_limit
 function millrace.has_column(p_definition jsonb, p_column text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 64b57c8e1ef7737b3528f46711f99238
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body da5ee22e39b65e9a281eab9d901301d7
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdfc5980206644ad5c6144f576a060b5
+function millrace.heed_clock(p_pipeline_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 73dda19e5a041401c34e106bc761347b
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ceb0f7610e3cfb782ff2b8e996a7b97d
 function millrace.held_counts() returns TABLE(stage_id integer, started bigint, waiting bigint, since timestamp with time zone) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, jit=off body 98cb8f4281d9eba77bc5bd829262fb2f
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
@@ -2746,7 +2751,7 @@ function millrace.hold_free_runs(p_pipeline_id integer, p_run_ids bigint[]) retu
 function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body ab6e5bacaa447ed5ca620d46454ba230
 function millrace.hold_parent(p_run_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body f95b5c7b10f82ae099d644b9b06559a0
 function millrace.hold_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f97715c1602f50a652274eef11d7626
-function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1223fcaf27e27dfd3241137790f1dce1
+function millrace.hold_stage(p_run bigint, p_stage text, OUT run millrace.runs, OUT version_stage millrace.version_stages, p_whole boolean DEFAULT false) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ead50d50997c8bd17a1fa735e6c9ba5
 function millrace.hurry(p_run bigint, p_stage text DEFAULT NULL::text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body de8cd6918f6de5b8b93ea321531f8671
 function millrace.hurry_one(p_run bigint, p_stage text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 372dc24d595ed08a4f38b920357708da
 function millrace.in_flight_at(p_stage_id integer, p_most integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 0844d6284a40aa6b996aa68444ba8f3a
@@ -2754,7 +2759,7 @@ function millrace.in_flight_under(p_limit_id integer, p_most integer) returns in
 function millrace.in_words(p_interval interval) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad57b084a9326509ae145c2147f00fb0
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
-function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body bb6f03618a94f4953a62f9888e68463b
+function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 3d09123248ebc08e4d3ad38689b22b94
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
 function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
@@ -2780,7 +2785,7 @@ function millrace.judge_or_report(p_rules millrace.alert_rules[], p_now timestam
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e4c61e891014bc87d41b0153d753ba2
 function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
-function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b6a4137d773360c1fddf9c2f0a90ae0
+function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 12fc04eeaebe2f41fbfd8c5205c5c7ec
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
 function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
@@ -2814,7 +2819,7 @@ function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
-function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 493239dfb221d12a9d8a88e9d36cdfce
+function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a90f538a3e83f4d118bbebbc9eac6aa9
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
@@ -2909,6 +2914,7 @@ function millrace.old_rows(p_table regclass, p_column text, p_before timestamp w
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
 function millrace.on_retries_moved(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ac3d01acdc00d02d3b58f2c6b1ca3528
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
+function millrace.on_the_clock(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f2bbbbbf9a9c1cd2c3d4a9d1da1e3ad
 function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
 function millrace.open_moves(p_version_id integer, p_live_id integer, p_until integer, p_fresh boolean, p_was text) returns TABLE(to_value text, means text, stage_id integer, declared boolean, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 8a8e686b6c4b5af2e7fbcf63e17c2631
@@ -3034,14 +3040,14 @@ function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) retur
 function millrace.retry_due(p_stage_id integer, p_error jsonb, p_retry_count integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a654bfb2b3f0e8382e11391528c86a
 function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 15f114c2a6d34252b7ad7f253b5fa410
 function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ec613359366dc94fcdc0914aacdff3e
-function millrace.retry_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b2834e01520c13582d6c6e96649c605
+function millrace.retry_one(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c660177ce3fc137e0b47480fcd9003cd
 function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 82a351130f98c581c1b5b91605e24b48
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb2a2a6f7bb773c0598fc459927ddb28
 function millrace.rivals_of(p_limit_id integer, p_stage_id integer, OUT rivals integer, OUT is_next boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7f83a04730b3b4ef59565e46bdcf8
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02826798d40f2cc6ca49a972ffc28358
 function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 413389505637aff3396d066be611a00c
 function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 064cc160e86b633e38848b26d839610d
-function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body adf57f8b7d8b4e3da9a2eac2453f1154
+function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fdc78fc03e51ebbc509fc3e0edf30625
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
 function millrace.rows_gone(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body da351cc53172379a0986125f9ce6c00a
@@ -3159,12 +3165,12 @@ function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) retu
 function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1fc2507151ee638e60a040792f140d
 function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
-function millrace.spent_under(p_limit millrace.shared_limits, p_kind text, OUT spent numeric, OUT bound numeric) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 1cd7a12bc06cab4dcb6a70e2451bd774
+function millrace.spent_under(p_limit millrace.shared_limits, p_kind text, OUT spent numeric, OUT bound numeric) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 19a19da226b13a5b25131993bda0fe40
 function millrace.stage_columns(p_stage text) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body ea36b99b95a99a4f0fcd269555958124
 function millrace.stage_columns_ddl(p_table text, p_stage text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 9805781d8679b8fca113b94f78b2f222
 function millrace.stage_costs(p_run bigint) returns TABLE(stage text, attempts integer, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan body baf468c4a14ac5021a8c0afeffd6907a
 function millrace.stage_gauges() returns json language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_mergejoin=off, jit=off body fd69904950bb5c5ca04a85c7542765fa
-function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 4a71c73228ac22e37b8d61860a1fdda6
+function millrace.stage_named(p_pipeline text, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body 760769cdae224920fe545779d90c7b96
 function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text) returns millrace.stages language plpgsql stable set search_path=pg_catalog, pg_temp body c77801bb1d63fbcd86141845ea4fe430
 function millrace.stage_with_column(p_definition jsonb, p_column text) returns text language sql stable set search_path=pg_catalog, pg_temp body 9d069962a2d39f37d79272dd70da89b3
 function millrace.stages_after(p_stage text, p_stages jsonb) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 49318f59d2e2c208f19c342ce3cdd70d
@@ -3197,7 +3203,7 @@ function millrace.status_type(p_pipeline millrace.pipelines) returns text langua
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c44aa4be84100fa98a8997b4293a616
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
-function millrace.sum_limit_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a87f633c90caf2b14039d02988c9c2fd
+function millrace.sum_limit_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e015402f2f3e49a7019310ef2b1deaa9
 function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric language sql immutable strict set search_path=pg_catalog, pg_temp body ff14f24e9eb5b4b190bc1a938bf16a2a
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
 function millrace.summed_figures(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body e23fc4da5f57ed4433626b8a0bdb2254
@@ -3216,13 +3222,13 @@ function millrace.sweep_features() returns jsonb language plpgsql volatile set s
 function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
 function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a07f50e79afec397feb033e72f41e0
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
-function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e30cc6bff9b4d522ad4b59990fc6d81
+function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50307f1c7e0f0e17fd32d4fc59b4ed39
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
 function millrace.sweep_operators() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f7e4b7fffa2e041eedf493da0a7184
 function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 93c8a8ff0915db0832f960e8b5a7a9ac
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
 function millrace.sweep_rules() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f432c9ca4a898261317d0c73540431b7
-function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48432b135139daa0319f0abd837a606b
+function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e2fc302122988966b721be9e933b976
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 599c3daaef2c9488e0a9e0690e4d586b
 function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 51405dc129e3e0458c911e85613a6875

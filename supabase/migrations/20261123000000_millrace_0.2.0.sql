@@ -4423,6 +4423,7 @@ begin
   perform millrace.keep_throttles(v_pipeline_id);
   perform millrace.save_shared_names(v_pipeline_id);
   perform millrace.save_when_spent(v_pipeline_id, v_definition);
+  perform millrace.end_bypass_of_changed(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_back_pressures(v_pipeline_id);
@@ -8364,7 +8365,10 @@ begin
   end if;
   if not millrace.is_latest_run(p_run) then
     raise exception 'run % cannot be retried: its entity % has a later run', p_run, v_run.entity_id
-      using errcode = 'MR004', hint = 'Retry the later run, or queue the stage on the entity.';
+      using errcode = 'MR004', hint = format(
+        'Retry that: select millrace.retry(millrace.run_of(%L, %L)); or queue a stage of the row.',
+        (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
+        v_run.entity_id);
   end if;
   perform millrace.refuse_orphan(v_run);
   select a.state into v_state
@@ -9846,14 +9850,17 @@ begin
   join millrace.pipelines p on p.id = s.pipeline_id
   where p.name = p_pipeline and s.name = p_stage;
   if not found then
-    v_known := (
-      select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    v_known := coalesce((
+      select 'Its stages: ' || string_agg(s.name, ', ' order by s.id)
       from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id);
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name = p_pipeline), (
+      select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
+      from millrace.pipelines p),
+      'There is no pipeline: run `npm run pipelines:sync` and push the migrations');
     raise exception 'there is no stage % in a pipeline %',
       coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Known: ' || coalesce(v_known,
-        'none, run `npm run pipelines:sync` and push the migrations') || '.';
+      using errcode = 'MR003', hint = v_known || '.';
   end if;
   return v_stage;
 end
@@ -10195,6 +10202,27 @@ begin
 end
 $$;
 
+-- Brings the times of a shared limit to the clock where that was set back: its bucket fills, its
+-- rate creeps back, and no service is heeded for longer than a day, the most that one may ask for.
+create or replace function millrace.on_the_clock(p_limit millrace.shared_limits)
+returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  if p_limit.lowered_at is not null then
+    p_limit.lowered_at := least(p_limit.lowered_at, v_now);
+    p_limit.lowered_since := least(p_limit.lowered_since, v_now);
+    p_limit.heed_from := least(p_limit.heed_from, v_now + interval '1 day');
+    p_limit.refused_until := least(p_limit.refused_until, v_now + interval '1 day');
+  end if;
+  p_limit.refilled_at := least(p_limit.refilled_at, greatest(v_now, p_limit.refused_until));
+  return p_limit;
+end
+$$;
+
 -- Reads the refusals that came for a limit since it last learned, and forgets what it learned
 -- once it has its whole rate back. The caller has locked the limit.
 create or replace function millrace.learn(p_limit_id int) returns void
@@ -10206,6 +10234,7 @@ declare
   v_refusal millrace.limit_refusals;
 begin
   select l.* into v_limit from millrace.shared_limits l where l.id = p_limit_id;
+  v_limit := millrace.on_the_clock(v_limit);
   for v_refusal in
     with read as (
       delete from millrace.limit_refusals r
@@ -14006,11 +14035,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.window_start(p_limit);
+  -- What was noted before the clock was set back may be of a window to come.
+  v_until timestamptz := millrace.window_over(p_limit);
 begin
   select (
       select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
       from millrace.limit_uses u
-      where u.limit_id = p_limit.id and u.at >= v_since),
+      where u.limit_id = p_limit.id and u.at >= v_since and u.at < v_until),
     (
       select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
       from (
@@ -14134,26 +14165,44 @@ begin
 end
 $$;
 
+-- Says when the window of a shared limit's spending began as it was declared, whatever a throttle
+-- makes of it today.
+create or replace function millrace.declared_window_start(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_limit.limits := p_limit.declared;
+  return millrace.window_start(p_limit);
+end
+$$;
+
 -- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
--- is of windows that are over. It deletes and adds in one statement, hence one snapshot: nothing is
--- lost or counted twice. The sum has the latest time of its parts, so that a window that is
--- made shorter rather counts too much.
+-- is of windows that are over: today's, and the declared one, which holds again when a throttle
+-- ends. It deletes and adds in one statement, hence one snapshot: nothing is lost or counted twice.
+-- The sum has the latest time of its parts, so that a window that is made shorter rather counts too
+-- much.
 create or replace function millrace.sum_limit_uses(p_limit int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.shared_limits;
+  v_today timestamptz;
+  v_declared timestamptz;
 begin
   for v_limit in
     select l.* from millrace.shared_limits l order by l.id
   loop
+    v_today := millrace.window_start(v_limit);
+    v_declared := millrace.declared_window_start(v_limit);
     delete from millrace.limit_uses u
     where u.id in (
       select o.id
       from millrace.limit_uses o
       where o.limit_id = v_limit.id
-        and o.at < coalesce(millrace.window_start(v_limit), 'infinity')
+        and o.at < coalesce(least(v_today, v_declared), 'infinity')
       order by o.at
       limit p_limit
       for update skip locked);
@@ -14164,7 +14213,8 @@ begin
       where u.id in (
         select o.id
         from millrace.limit_uses o
-        where o.limit_id = v_limit.id and o.at >= millrace.window_start(v_limit)
+        where o.limit_id = v_limit.id
+          and o.at between least(v_today, v_declared) and millrace.now()
         order by o.at
         limit p_limit
         for update skip locked)
@@ -14173,7 +14223,7 @@ begin
     insert into millrace.limit_uses (limit_id, at, usd, tokens, summed)
     select v_limit.id, max(g.at), sum(g.usd), sum(g.tokens), true
     from gone g
-    having count(*) > 0;
+    group by g.at >= v_today, g.at >= v_declared;
   end loop;
 end
 $$;
@@ -14889,6 +14939,33 @@ begin
 end
 $$;
 
+-- Skips held attempts of a bypassed stage as bypass_held() does. Where they are part of a start
+-- that no tenant has been charged with, what follows is.
+create or replace function millrace.bypass_charged(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_uncounted bigint[];
+  v_done int;
+begin
+  if p_stage.counted then
+    v_uncounted := array(
+      select a.run_id
+      from millrace.attempts a
+      where a.id = any (p_attempt_ids) and a.state = 'queued' and a.uncounted);
+  end if;
+  v_done := millrace.bypass_held(p_stage, p_attempt_ids, p_reason);
+  if cardinality(v_uncounted) > 0 then
+    perform millrace.note_starts(v_uncounted, v_began_at);
+  end if;
+  return v_done;
+end
+$$;
+
 -- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
 -- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
 -- it stands alone, and left to the next sweep.
@@ -14907,7 +14984,7 @@ begin
     return 0;
   end if;
   begin
-    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
+    return millrace.bypass_charged(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
   exception when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
@@ -15058,6 +15135,28 @@ begin
     raise exception 'stage % is not bypassed', p_stage.name
       using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
   end if;
+end
+$$;
+
+-- define() ends the bypass of a stage that it has made one of which no worker takes anything.
+create or replace function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.bypassed and s.function_name is null
+    order by s.id
+  loop
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', (
+      select p.name from millrace.pipelines p where p.id = p_pipeline_id), v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', 'it became a ' || v_stage.kind || ' stage'));
+  end loop;
 end
 $$;
 
@@ -22773,8 +22872,48 @@ begin
 end
 $$;
 
+-- Lets the token buckets of a pipeline's stages fill on after the clock was set back: a stage whose
+-- bucket is empty is not woken, so that no claim would come to write that. A bucket that a claim
+-- passes this moment is left to it.
+create or replace function millrace.heed_clock(p_pipeline_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.limiters g
+  set refilled_at = millrace.now()
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and s.limits ? 'rate'
+    and g.stage_id = s.id
+    and case
+      when g.refilled_at > millrace.now()
+        then pg_try_advisory_xact_lock(hashtext('millrace.limiter'), g.stage_id)
+    end
+$$;
+
+-- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
+-- of it took its former result, or was left out. One statement, hence one snapshot: who queues
+-- something commits it together with its news.
+create or replace function millrace.drop_old_news(p_stage_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.arrivals n
+  where (n.stage_id, n.concurrency_group, n.id) in (
+    select o.stage_id, o.concurrency_group, o.id
+    from millrace.arrivals o
+    where o.stage_id = p_stage_id
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.stage_id = p_stage_id and a.queue_at is not null and a.state = 'queued')
+    order by o.concurrency_group, o.id
+    limit 10000
+    for update skip locked)
+$$;
+
 -- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
--- and counts what was taken without a limit.
+-- counts what was taken without a limit, and drops news that nobody reads.
 create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -22782,6 +22921,7 @@ as $$
 declare
   v_stage millrace.stages;
 begin
+  perform millrace.heed_clock(p_pipeline_id);
   for v_stage in
     select s.*
     from millrace.stages s
@@ -22796,6 +22936,7 @@ begin
       limit 5000));
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, 1000);
+      perform millrace.drop_old_news(v_stage.id);
     end if;
     perform millrace.count_attempts(v_stage, 1000);
   end loop;
@@ -23004,8 +23145,9 @@ begin
         hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
   elsif not millrace.is_latest_run(p_run) then
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
-      using errcode = 'MR004',
-        hint = 'Use the latest: select max(id) from millrace.runs where entity_id = ''…''.';
+      using errcode = 'MR004', hint = format('Use the latest: select millrace.run_of(%L, %L).',
+        (select p.name from millrace.pipelines p where p.id = run.pipeline_id),
+        run.entity_id);
   end if;
   perform millrace.refuse_orphan(run);
   if p_stage is not null then
@@ -25346,6 +25488,9 @@ begin
   elsif p_limits -> 'adaptive' = 'true' and not p_limits ? 'rate' then
     raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
       using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
+  elsif not p_limits ?| array['max_in_flight', 'rate', 'spending'] then
+    raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
+      using errcode = 'MR001', hint = 'Set max_in_flight, rate or spending.';
   end if;
 end
 $$;
@@ -25672,7 +25817,8 @@ begin
       -- It is another stage's turn, which may have no worker at this moment.
       wait_ms := 1000;
     elsif room = 0 then
-      wait_ms := ceil(1000 * (
+      -- A worker that is told of more than a day is gone long before.
+      wait_ms := ceil(1000 * least(86400,
         greatest(extract(epoch from p_limit.refused_until - millrace.now()), 0)
           + greatest(1 - millrace.bucket_of(p_limit), 0) * (v_rate ->> 'per_seconds')::float8
             / ((v_rate ->> 'count')::float8 * millrace.share_of(p_limit))));
@@ -25903,8 +26049,9 @@ end
 $$;
 
 -- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
--- claim came for, and forgets what limits learned that have their whole rate back. A limit that a
--- claim is passing this moment is left to the next sweep.
+-- claim came for, forgets what limits learned that have their whole rate back, and brings those to
+-- the clock that are ahead of it. A limit that a claim is passing this moment is left to the next
+-- sweep.
 create or replace function millrace.sweep_shared_limits() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -25920,6 +26067,7 @@ begin
     from millrace.shared_limits l
     where l.until <= millrace.now()
       or (l.lowered_at is not null and millrace.share_of(l) >= 1)
+      or (l.limits ? 'rate' and l <> millrace.on_the_clock(l))
       or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
     order by l.id
   loop
@@ -30910,9 +31058,13 @@ begin
 end
 $$;
 
--- Makes the digest of what a path finds in a document; null where that is nothing, or null: of what
--- is not known nobody can say that it is as before.
-create or replace function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid
+-- Makes the digest of what a stage's path finds in a document; null where that is nothing, or null:
+-- of what is not known nobody can say that it is as before. The path and the apply function are
+-- part of it: what another path found is another input, and what another function wrote is not what
+-- this one would have written.
+create or replace function millrace.digest_at(
+  p_stage_id int, p_document jsonb, p_path jsonpath
+) returns uuid
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -30920,7 +31072,8 @@ declare
   v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
 begin
   if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
-    return md5(v_found::text)::uuid;
+    return md5(jsonb_build_array(p_path::text, v_found, (
+      select s.apply from millrace.stages s where s.id = p_stage_id))::text)::uuid;
   end if;
   return null;
 end
@@ -30934,7 +31087,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a
-  set input_hash = millrace.digest_at(jsonb_build_object(
+  set input_hash = millrace.digest_at(p_stage.id, jsonb_build_object(
     'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
   from json_array_elements(p_batch) b(item)
   cross join lateral (
@@ -30986,7 +31139,7 @@ begin
     else array_fill('{}'::json, array[cardinality(v_asked.runs)])
   end;
   return query
-    select u.id, millrace.digest_at(jsonb_build_object(
+    select u.id, millrace.digest_at(p_stage_id, jsonb_build_object(
       'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
     from unnest(v_asked.runs, v_rows) u(id, entity)
     cross join lateral (
@@ -33116,7 +33269,8 @@ begin
       'millrace.share_of(millrace.shared_limits)',
       'millrace.note_refusals(int4, millrace.work[])',
       'millrace.lowered(millrace.shared_limits, millrace.limit_refusals)',
-      'millrace.learn(int4)', 'millrace.clear_the_way(millrace.fan_outs, text[])',
+      'millrace.on_the_clock(millrace.shared_limits)', 'millrace.learn(int4)',
+      'millrace.clear_the_way(millrace.fan_outs, text[])',
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
@@ -33188,6 +33342,7 @@ begin
       'millrace.room_in_budget(millrace.shared_limits, millrace.stages, int4)',
       'millrace.is_spent_under(millrace.shared_limits, int4)',
       'millrace.is_spent(millrace.stages)', 'millrace.note_shared(int4, millrace.work[])',
+      'millrace.declared_window_start(millrace.shared_limits)',
       'millrace.sum_limit_uses(int4)', 'millrace.hold_free_runs(int4, int8[])',
       'millrace.do_to_held(millrace.bulks, int8[])',
       'millrace.do_to_each(millrace.bulks, int8[])',
@@ -33202,19 +33357,21 @@ begin
       'millrace.refuse_bulk(millrace.bulks, text)',
       'millrace.act_in_bulk(millrace.caller, jsonb)', 'millrace.why_bypassed(text)',
       'millrace.bypass_held(millrace.stages, int8[], text)',
+      'millrace.bypass_charged(millrace.stages, int8[], text)',
       'millrace.bypass_portion(millrace.stages, int8[], text, timestamptz)',
       'millrace.bypass_queued(millrace.stages, int4)', 'millrace.lock_before_stages(int4)',
       'millrace.save_bypass(int4, text, timestamptz, bool, int8)',
       'millrace.begin_bypass(millrace.stages, text, timestamptz, int8)',
       'millrace.finish_bypass(int4)', 'millrace.end_bypass_of(millrace.stages)',
-      'millrace.bypass(text, text, text, timestamptz)', 'millrace.end_bypass(text, text)',
-      'millrace.is_spent_out(millrace.stages)', 'millrace.bypass_due(int4)',
-      'millrace.settle_bypass(millrace.stages)', 'millrace.sweep_bypasses(int4)',
-      'millrace.check_when_spent(jsonb)', 'millrace.save_when_spent(int4, jsonb)',
-      'millrace.shown_bypass(int4)', 'millrace.abandon_fan_outs(int8[], int4[])',
-      'millrace.cancel_given_up(int4, text[])', 'millrace.cancel_held(int8[], timestamptz)',
-      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
-      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.end_bypass_of_changed(int4)', 'millrace.bypass(text, text, text, timestamptz)',
+      'millrace.end_bypass(text, text)', 'millrace.is_spent_out(millrace.stages)',
+      'millrace.bypass_due(int4)', 'millrace.settle_bypass(millrace.stages)',
+      'millrace.sweep_bypasses(int4)', 'millrace.check_when_spent(jsonb)',
+      'millrace.save_when_spent(int4, jsonb)', 'millrace.shown_bypass(int4)',
+      'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
+      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
+      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
+      'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
@@ -33367,6 +33524,7 @@ begin
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
+      'millrace.heed_clock(int4)', 'millrace.drop_old_news(int4)',
       'millrace.sweep_limits(int4)', 'millrace.counters()', 'millrace.stage_gauges()',
       'public.millrace_metrics()', 'public.millrace_health()',
       'millrace.undemanded_runs(int4, int8[])', 'millrace.why_undemanded()',
@@ -33536,7 +33694,8 @@ begin
       'millrace.keep_throttles(int4)', 'millrace.check_trace(jsonb)',
       'millrace.save_trace(int4, jsonb)', 'millrace.write_traces(millrace.pipelines, text)',
       'millrace.write_trace_dispatch()', 'millrace.check_unchanged(jsonb, jsonb)',
-      'millrace.save_unchanged(int4, int4, jsonb)', 'millrace.digest_at(jsonb, jsonpath)',
+      'millrace.save_unchanged(int4, int4, jsonb)',
+      'millrace.digest_at(int4, jsonb, jsonpath)',
       'millrace.keep_inputs(millrace.stages, json)', 'millrace.inputs_now(int4, int8[])',
       'millrace.former_results(int4, int8[])',
       'millrace.begin_unless_unchanged(int4, int8[], bool)'

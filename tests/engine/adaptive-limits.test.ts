@@ -164,3 +164,30 @@ test('the doctor tells of a rate that was learned, and it is no fault', async ({
     { ok: true, detail: 'it learned 0.500 of its rate from flow.one: rate_limited' },
   ]);
 });
+
+test('a rate of one a day that is halved again and again names a time to wait', async ({ engine }) => {
+  const [one] = await scrapes(engine, { rate: { count: 1, per_seconds: 86_400, burst: 20 } });
+  const batch = await one.take(8);
+  for (const item of batch) {
+    await one.complete([refused(item, 1)]);
+    await engine.sql.query('select millrace.sweep()');
+    await engine.advance('11 seconds');
+  }
+  expect(await one.take(1)).toHaveLength(1);
+  expect(await one.claim(1)).toMatchObject({ status: 'empty', wait_ms: 86_400_000 });
+});
+
+test('a clock that is set back by years heeds a service no longer than a day', async ({ engine }) => {
+  const [one] = await scrapes(engine);
+  const [item] = await one.take(2);
+  await one.complete([refused(item, 60)]);
+  await engine.sql.query('select millrace.sweep()');
+  await engine.advance('-800 days');
+  await engine.sql.query('update millrace.attempts set queue_at = millrace.now() where queue_at > millrace.now()');
+  expect(await one.claim(10)).toMatchObject({ status: 'empty', wait_ms: 86_400_000 });
+  await engine.sql.query('select millrace.sweep()');
+  await engine.advance('1 day');
+  expect(await one.take(10)).toHaveLength(1);
+  await engine.advance('5 minutes');
+  expect(await rate(engine)).toBe(60);
+});

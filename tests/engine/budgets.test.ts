@@ -202,3 +202,45 @@ test('a stage without limits, or with its own alone, is never spent', async ({ e
   expect(await isSpent(engine)).toBe(false);
   expect(await isSpent(engine, 'two')).toBe(false);
 });
+
+test('a throttle with a shorter window forgets nothing of the one that was declared', async ({ engine }) => {
+  await budget(engine, { usd: 5, per_seconds: 86_400 });
+  await engine.queued('one', 20);
+  const worker = await Worker.of(engine, 'one');
+  await learnAverage(engine, worker, 4);
+  await engine.advance('2 hours');
+  await engine.sql.query(
+    `select millrace.throttle_limit('model', '{"spending": {"usd": 9, "per_seconds": 3600}}',
+       millrace.now() + interval '1 hour', 'it is dear today')`,
+  );
+  const spent = () => engine.value('select spent_usd::float8 from millrace.shared_limit_state');
+  await sweep(engine);
+  expect(await spent()).toBe(0);
+  await learnAverage(engine, worker, 0.5);
+  expect(await spent()).toBe(0.5);
+  await engine.sql.query(`select millrace.unthrottle_limit('model')`);
+  expect(await spent()).toBe(4.5);
+  await sweep(engine);
+  expect(await spent()).toBe(4.5);
+  expect(await worker.take(10)).toEqual([]);
+});
+
+test('what was spent before the clock was set back counts in its own window, and in no other', async ({ engine }) => {
+  await budget(engine, { usd: 5 });
+  await engine.queued('one', 20);
+  const worker = await Worker.of(engine, 'one');
+  await engine.advance('400 days');
+  await learnAverage(engine, worker, 5);
+  expect(await isSpent(engine)).toBe(true);
+  await engine.advance('-400 days');
+  expect(await isSpent(engine)).toBe(false);
+  await learnAverage(engine, worker, 4);
+  await sweep(engine);
+  await engine.advance('1 hour');
+  await sweep(engine);
+  expect(await engine.value('select spent_usd::int from millrace.shared_limit_state')).toBe(0);
+  await engine.advance('400 days');
+  expect(await engine.value('select spent_usd::int from millrace.shared_limit_state')).toBe(0);
+  await engine.advance('-1 hour');
+  expect(await engine.value('select spent_usd::int from millrace.shared_limit_state')).toBe(5);
+});

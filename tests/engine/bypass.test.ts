@@ -426,3 +426,33 @@ test('what the invariants say of a bypass', async ({ engine }) => {
   await engine.sql.query('rollback');
   await verb(engine, 'cancel', id);
 });
+
+test('a stage that becomes one of which no worker takes anything is bypassed no more', async ({ engine }) => {
+  const definition = await engine.pipeline(chain(['one', 'two']));
+  await engine.queued('one', 2);
+  await runStage(engine, 'one');
+  await engine.sql.query(`select millrace.bypass('flow', 'two', 'no money')`);
+  await engine.define({ ...definition, stages: [{ name: 'one' }, { name: 'two', needs: ['one'], kind: 'manual' }] });
+  expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
+  expect((await journal(engine)).at(-1)).toMatchObject({ verb: 'end_bypass', stage: 'two', key: 'engine' });
+  expect(await engine.value(`select millrace.take_up('flow', 'two')`)).toBe(2);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'waiting'`)).toBe(2);
+});
+
+test('what goes on without a stage is still charged to its tenant', async ({ engine }) => {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, tenant text)');
+  await engine.define({
+    pipeline: 'flow',
+    entity: { table: 'public.items', key: 'id', projection: 'none' },
+    quota: { column: 'tenant', starts: { count: 2, per_seconds: 3600 } },
+    stages: chain(['one', 'two']),
+  });
+  await bypass(engine, 'one');
+  const rows = await engine.rows<{ id: string }>(
+    `insert into public.items (tenant) select 'a' from generate_series(1, 4) returning id::text`,
+  );
+  for (const { id } of rows) await engine.sql.query(`select millrace.start('flow', $1)`, [id]);
+  await sweep(engine);
+  expect(await remembered(engine)).toHaveLength(4);
+  expect(await (await Worker.of(engine, 'two')).take()).toHaveLength(2);
+});

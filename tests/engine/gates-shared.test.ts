@@ -1,6 +1,6 @@
 // Gates under a limit that they share: of its rate they take their part, and of nothing else.
 import { expect } from 'vitest';
-import type { Engine, Row } from '../support/engine.ts';
+import { type Engine, each, type Row } from '../support/engine.ts';
 import { test } from '../support/shared-limits.ts';
 import { completed, Worker } from '../support/worker.ts';
 
@@ -61,4 +61,29 @@ test('a gate waits for nobody who claims under its limit', async ({ engine }) =>
   await worker.client.query('commit');
   await engine.sql.query('select millrace.sweep()');
   expect(await queuedAt(engine, 'jobs')).toBe(0);
+});
+
+test('a clock that is set back keeps no gate shut, nor a stage unwoken', async ({ engine }) => {
+  const rate = { count: 1, per_seconds: 1 };
+  await defineLimit(engine, { rate });
+  await engine.pipeline([gate('jobs'), { name: 'after_jobs', needs: ['jobs'] }]);
+  await engine.pipeline(
+    [
+      { ...gate('posts'), limits: { rate } },
+      { name: 'after_posts', needs: ['posts'] },
+    ],
+    {},
+    'other',
+  );
+  await engine.pipeline([{ name: 'own', limits: { rate } }], {}, 'third');
+  for (const stage of ['jobs', 'posts', 'own']) await engine.queued(stage, 3);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await (await Worker.of(engine, 'own', 'third')).take()).toHaveLength(1);
+  await engine.advance('-1 hour');
+  await engine.sql.query('update millrace.attempts set queue_at = millrace.now() where queue_at > millrace.now()');
+  await engine.sql.query('select millrace.sweep()');
+  await engine.advance('1 second');
+  await engine.sql.query('select millrace.sweep()');
+  expect(await each(['jobs', 'posts', 'own'], (stage) => queuedAt(engine, stage))).toEqual([1, 1, 2]);
+  expect(await engine.value(`select millrace.has_ready_work(id) from millrace.stages where name = 'own'`)).toBe(true);
 });

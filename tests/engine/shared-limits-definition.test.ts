@@ -31,6 +31,7 @@ const refused: unknown[] = [
   { spending: { usd: 5, perSeconds: 0 } },
   { spending: { tokens: 0, perSeconds: 60 } },
   { adaptive: true },
+  { adaptive: false },
   { maxInFlight: 5, adaptive: true },
   { maxInFlight: 5, adaptive: 'yes' },
   { concurrency: { column: 'url', limit: 2 } },

@@ -275,3 +275,48 @@ test('what it looks at does not grow with the runs that its row has had, nor wit
   expect(await engine.value(`select count(*)::int from millrace.attempts where service = 'unchanged'`)).toBe(32);
   expect(many).toBeLessThan(few * 2);
 });
+
+test('what another path found is another input, as is what another apply function wrote', async ({ engine }) => {
+  const two = (options: Row) => stages(options).slice(0, 2);
+  const definition = await engine.pipeline(two({}));
+  const [id] = (await engine.queued('fetch')) as [string];
+  await finish(engine, 'fetch', { print: 'a', other: 'b' });
+  await finish(engine, 'read', { title: 'first' });
+  const fetchedUnder = async (options: Row, fetched: Row) => {
+    await engine.define({ ...definition, stages: two(options) });
+    await engine.queue('fetch', [id]);
+    await finish(engine, 'fetch', fetched);
+    return (await engine.statuses(id)).read;
+  };
+  expect(await fetchedUnder({ unchanged: '$.needs.fetch.other' }, { print: 'b', other: 'a' })).toBe('queued');
+  await finish(engine, 'read', { title: 'second' });
+  await engine.sql.query(`create function public.note_titles(p_items jsonb) returns void language sql as 'select'`);
+  const applied = { unchanged: '$.needs.fetch.other', apply: 'public.note_titles' };
+  expect(await fetchedUnder(applied, { other: 'a' })).toBe('queued');
+  await finish(engine, 'read', { title: 'third' });
+  expect(await fetchedUnder(applied, { other: 'a' })).toBe('completed');
+});
+
+test('a stage with groups keeps no news of what took its former result', async ({ engine }) => {
+  await engine.pipeline(stages({ limits: { concurrency: { column: 'label', limit: 1 } } }));
+  const ids = await engine.insert(3);
+  const fetch = async (prints: string[]) => {
+    await engine.queue('fetch', ids);
+    const worker = await Worker.of(engine, 'fetch');
+    const batch = await worker.take();
+    await worker.complete(batch.map((item, at) => completed(item, { print: prints[at] })));
+    await worker.leave();
+  };
+  const news = () => engine.value('select count(*)::int from millrace.arrivals');
+  await fetch(['a', 'a', 'a']);
+  await runStage(engine, 'read');
+  await runStage(engine, 'send');
+  await fetch(['a', 'a', 'a']);
+  expect(await news()).toBeGreaterThan(0);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await news()).toBe(0);
+  await runStage(engine, 'send');
+  await fetch(['a', 'b', 'a']);
+  await engine.sql.query('select millrace.sweep()');
+  expect(await runStage(engine, 'read')).toHaveLength(1);
+});

@@ -219,3 +219,16 @@ test.each([
     /^https:\/\/a\.test\/: it cannot be had\. .*\b(write|and) status (new|queued)\./,
   );
 });
+
+test('whatever a page says can be stored, wherever it is cut and whatever it has in it', () => {
+  const long = (length: number) => `${'x'.repeat(length - 1)}😀 and so on`;
+  const html = `<html lang="en\u0000-${'x'.repeat(14)}😀"><title>${long(4000)}</title>
+    <meta property="og:description" content="${long(4000)}"><body>${long(50_000)}</body></html>`;
+  const parts = readPageParts(html);
+  const described = { ...posting, title: long(300), description: long(50_000) };
+  const staged = job(described);
+  const said = [parts, readPost(page(html)), staged, extracted({ job: staged }, null)];
+  expect(JSON.stringify(said)).not.toMatch(/\\u0000|\\ud[89a-f]/);
+  expect(parts.title).toHaveLength(4000);
+  expect(staged.description).toHaveLength(50_000);
+});

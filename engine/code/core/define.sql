@@ -340,6 +340,7 @@ begin
   perform millrace.keep_throttles(v_pipeline_id);
   perform millrace.save_shared_names(v_pipeline_id);
   perform millrace.save_when_spent(v_pipeline_id, v_definition);
+  perform millrace.end_bypass_of_changed(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);
   v_version_id := millrace.save_version(v_pipeline_id, v_definition);
   perform millrace.save_back_pressures(v_pipeline_id);

@@ -81,6 +81,27 @@ begin
 end
 $$;
 
+-- Brings the times of a shared limit to the clock where that was set back: its bucket fills, its
+-- rate creeps back, and no service is heeded for longer than a day, the most that one may ask for.
+create or replace function millrace.on_the_clock(p_limit millrace.shared_limits)
+returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  if p_limit.lowered_at is not null then
+    p_limit.lowered_at := least(p_limit.lowered_at, v_now);
+    p_limit.lowered_since := least(p_limit.lowered_since, v_now);
+    p_limit.heed_from := least(p_limit.heed_from, v_now + interval '1 day');
+    p_limit.refused_until := least(p_limit.refused_until, v_now + interval '1 day');
+  end if;
+  p_limit.refilled_at := least(p_limit.refilled_at, greatest(v_now, p_limit.refused_until));
+  return p_limit;
+end
+$$;
+
 -- Reads the refusals that came for a limit since it last learned, and forgets what it learned
 -- once it has its whole rate back. The caller has locked the limit.
 create or replace function millrace.learn(p_limit_id int) returns void
@@ -92,6 +113,7 @@ declare
   v_refusal millrace.limit_refusals;
 begin
   select l.* into v_limit from millrace.shared_limits l where l.id = p_limit_id;
+  v_limit := millrace.on_the_clock(v_limit);
   for v_refusal in
     with read as (
       delete from millrace.limit_refusals r

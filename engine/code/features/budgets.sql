@@ -63,11 +63,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.window_start(p_limit);
+  -- What was noted before the clock was set back may be of a window to come.
+  v_until timestamptz := millrace.window_over(p_limit);
 begin
   select (
       select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
       from millrace.limit_uses u
-      where u.limit_id = p_limit.id and u.at >= v_since),
+      where u.limit_id = p_limit.id and u.at >= v_since and u.at < v_until),
     (
       select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
       from (
@@ -191,26 +193,44 @@ begin
 end
 $$;
 
+-- Says when the window of a shared limit's spending began as it was declared, whatever a throttle
+-- makes of it today.
+create or replace function millrace.declared_window_start(p_limit millrace.shared_limits)
+returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_limit.limits := p_limit.declared;
+  return millrace.window_start(p_limit);
+end
+$$;
+
 -- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
--- is of windows that are over. It deletes and adds in one statement, hence one snapshot: nothing is
--- lost or counted twice. The sum has the latest time of its parts, so that a window that is
--- made shorter rather counts too much.
+-- is of windows that are over: today's, and the declared one, which holds again when a throttle
+-- ends. It deletes and adds in one statement, hence one snapshot: nothing is lost or counted twice.
+-- The sum has the latest time of its parts, so that a window that is made shorter rather counts too
+-- much.
 create or replace function millrace.sum_limit_uses(p_limit int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.shared_limits;
+  v_today timestamptz;
+  v_declared timestamptz;
 begin
   for v_limit in
     select l.* from millrace.shared_limits l order by l.id
   loop
+    v_today := millrace.window_start(v_limit);
+    v_declared := millrace.declared_window_start(v_limit);
     delete from millrace.limit_uses u
     where u.id in (
       select o.id
       from millrace.limit_uses o
       where o.limit_id = v_limit.id
-        and o.at < coalesce(millrace.window_start(v_limit), 'infinity')
+        and o.at < coalesce(least(v_today, v_declared), 'infinity')
       order by o.at
       limit p_limit
       for update skip locked);
@@ -221,7 +241,8 @@ begin
       where u.id in (
         select o.id
         from millrace.limit_uses o
-        where o.limit_id = v_limit.id and o.at >= millrace.window_start(v_limit)
+        where o.limit_id = v_limit.id
+          and o.at between least(v_today, v_declared) and millrace.now()
         order by o.at
         limit p_limit
         for update skip locked)
@@ -230,7 +251,7 @@ begin
     insert into millrace.limit_uses (limit_id, at, usd, tokens, summed)
     select v_limit.id, max(g.at), sum(g.usd), sum(g.tokens), true
     from gone g
-    having count(*) > 0;
+    group by g.at >= v_today, g.at >= v_declared;
   end loop;
 end
 $$;

@@ -73,6 +73,33 @@ begin
 end
 $$;
 
+-- Skips held attempts of a bypassed stage as bypass_held() does. Where they are part of a start
+-- that no tenant has been charged with, what follows is.
+create or replace function millrace.bypass_charged(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
+) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_uncounted bigint[];
+  v_done int;
+begin
+  if p_stage.counted then
+    v_uncounted := array(
+      select a.run_id
+      from millrace.attempts a
+      where a.id = any (p_attempt_ids) and a.state = 'queued' and a.uncounted);
+  end if;
+  v_done := millrace.bypass_held(p_stage, p_attempt_ids, p_reason);
+  if cardinality(v_uncounted) > 0 then
+    perform millrace.note_starts(v_uncounted, v_began_at);
+  end if;
+  return v_done;
+end
+$$;
+
 -- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
 -- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
 -- it stands alone, and left to the next sweep.
@@ -91,7 +118,7 @@ begin
     return 0;
   end if;
   begin
-    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
+    return millrace.bypass_charged(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
   exception when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
@@ -242,6 +269,28 @@ begin
     raise exception 'stage % is not bypassed', p_stage.name
       using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
   end if;
+end
+$$;
+
+-- define() ends the bypass of a stage that it has made one of which no worker takes anything.
+create or replace function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.bypassed and s.function_name is null
+    order by s.id
+  loop
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', (
+      select p.name from millrace.pipelines p where p.id = p_pipeline_id), v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', 'it became a ' || v_stage.kind || ' stage'));
+  end loop;
 end
 $$;
 

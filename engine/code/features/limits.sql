@@ -293,8 +293,48 @@ begin
 end
 $$;
 
+-- Lets the token buckets of a pipeline's stages fill on after the clock was set back: a stage whose
+-- bucket is empty is not woken, so that no claim would come to write that. A bucket that a claim
+-- passes this moment is left to it.
+create or replace function millrace.heed_clock(p_pipeline_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.limiters g
+  set refilled_at = millrace.now()
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and s.limits ? 'rate'
+    and g.stage_id = s.id
+    and case
+      when g.refilled_at > millrace.now()
+        then pg_try_advisory_xact_lock(hashtext('millrace.limiter'), g.stage_id)
+    end
+$$;
+
+-- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
+-- of it took its former result, or was left out. One statement, hence one snapshot: who queues
+-- something commits it together with its news.
+create or replace function millrace.drop_old_news(p_stage_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.arrivals n
+  where (n.stage_id, n.concurrency_group, n.id) in (
+    select o.stage_id, o.concurrency_group, o.id
+    from millrace.arrivals o
+    where o.stage_id = p_stage_id
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.stage_id = p_stage_id and a.queue_at is not null and a.state = 'queued')
+    order by o.concurrency_group, o.id
+    limit 10000
+    for update skip locked)
+$$;
+
 -- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
--- and counts what was taken without a limit.
+-- counts what was taken without a limit, and drops news that nobody reads.
 create or replace function millrace.sweep_limits(p_pipeline_id int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -302,6 +342,7 @@ as $$
 declare
   v_stage millrace.stages;
 begin
+  perform millrace.heed_clock(p_pipeline_id);
   for v_stage in
     select s.*
     from millrace.stages s
@@ -316,6 +357,7 @@ begin
       limit 5000));
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, 1000);
+      perform millrace.drop_old_news(v_stage.id);
     end if;
     perform millrace.count_attempts(v_stage, 1000);
   end loop;

@@ -41,6 +41,9 @@ begin
   elsif p_limits -> 'adaptive' = 'true' and not p_limits ? 'rate' then
     raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
       using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
+  elsif not p_limits ?| array['max_in_flight', 'rate', 'spending'] then
+    raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
+      using errcode = 'MR001', hint = 'Set max_in_flight, rate or spending.';
   end if;
 end
 $$;

@@ -141,7 +141,8 @@ begin
       -- It is another stage's turn, which may have no worker at this moment.
       wait_ms := 1000;
     elsif room = 0 then
-      wait_ms := ceil(1000 * (
+      -- A worker that is told of more than a day is gone long before.
+      wait_ms := ceil(1000 * least(86400,
         greatest(extract(epoch from p_limit.refused_until - millrace.now()), 0)
           + greatest(1 - millrace.bucket_of(p_limit), 0) * (v_rate ->> 'per_seconds')::float8
             / ((v_rate ->> 'count')::float8 * millrace.share_of(p_limit))));

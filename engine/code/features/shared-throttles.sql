@@ -86,8 +86,9 @@ comment on function millrace.unthrottle_limit(text) is
   'Takes the throttle of a shared limit away; what it was defined as holds again.';
 
 -- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
--- claim came for, and forgets what limits learned that have their whole rate back. A limit that a
--- claim is passing this moment is left to the next sweep.
+-- claim came for, forgets what limits learned that have their whole rate back, and brings those to
+-- the clock that are ahead of it. A limit that a claim is passing this moment is left to the next
+-- sweep.
 create or replace function millrace.sweep_shared_limits() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -103,6 +104,7 @@ begin
     from millrace.shared_limits l
     where l.until <= millrace.now()
       or (l.lowered_at is not null and millrace.share_of(l) >= 1)
+      or (l.limits ? 'rate' and l <> millrace.on_the_clock(l))
       or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
     order by l.id
   loop

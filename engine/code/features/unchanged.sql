@@ -73,9 +73,13 @@ begin
 end
 $$;
 
--- Makes the digest of what a path finds in a document; null where that is nothing, or null: of what
--- is not known nobody can say that it is as before.
-create or replace function millrace.digest_at(p_document jsonb, p_path jsonpath) returns uuid
+-- Makes the digest of what a stage's path finds in a document; null where that is nothing, or null:
+-- of what is not known nobody can say that it is as before. The path and the apply function are
+-- part of it: what another path found is another input, and what another function wrote is not what
+-- this one would have written.
+create or replace function millrace.digest_at(
+  p_stage_id int, p_document jsonb, p_path jsonpath
+) returns uuid
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -83,7 +87,8 @@ declare
   v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
 begin
   if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
-    return md5(v_found::text)::uuid;
+    return md5(jsonb_build_array(p_path::text, v_found, (
+      select s.apply from millrace.stages s where s.id = p_stage_id))::text)::uuid;
   end if;
   return null;
 end
@@ -97,7 +102,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a
-  set input_hash = millrace.digest_at(jsonb_build_object(
+  set input_hash = millrace.digest_at(p_stage.id, jsonb_build_object(
     'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
   from json_array_elements(p_batch) b(item)
   cross join lateral (
@@ -149,7 +154,7 @@ begin
     else array_fill('{}'::json, array[cardinality(v_asked.runs)])
   end;
   return query
-    select u.id, millrace.digest_at(jsonb_build_object(
+    select u.id, millrace.digest_at(p_stage_id, jsonb_build_object(
       'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
     from unnest(v_asked.runs, v_rows) u(id, entity)
     cross join lateral (

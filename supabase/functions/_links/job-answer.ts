@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { excerpt } from '../_millrace/errors.ts';
 import type { ExtractResult } from '../_pipelines/links-results.ts';
 import { fieldText } from './page-text.ts';
 import type { Staged } from './staged-rows.ts';
@@ -35,12 +36,13 @@ export function extracted(staged: Staged, answer: JobAnswer | null): ExtractResu
   if (!offers || title === null) return { job: null, company: null, by };
   const name = line(job?.company) ?? line(answer?.company);
   const extras = job?.extras;
+  const description = job ? job.description : post?.text;
   return {
     job: {
       title,
       location: line(job?.location) ?? line(answer?.location),
       salary: line(job?.salary) ?? line(answer?.salary),
-      jd: (job ? job.description : post?.text)?.slice(0, longestDescription) ?? null,
+      jd: description === undefined || description === null ? null : excerpt(description, longestDescription),
       application_url: extras?.application_url ?? null,
       valid_through: extras?.valid_through ?? null,
     },

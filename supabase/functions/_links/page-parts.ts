@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { storableText } from '../_millrace/mod.ts';
+import { excerpt, storableText } from '../_millrace/errors.ts';
 import { parseJsonLd } from './parse-json-ld.ts';
 
 /** What a page says of itself to programs. */
@@ -26,7 +26,7 @@ export function readPageParts(html: string): PageParts {
   let scripts = 0;
   const parser = new Parser({
     onopentag(name, attributes) {
-      if (name === 'html') parts.language = attributes.lang?.trim().toLowerCase().slice(0, 20) || null;
+      if (name === 'html') parts.language = excerpt(attributes.lang?.trim().toLowerCase() ?? '', 20) || null;
       if (name === 'meta') addTag(parts, attributes);
       if (name === 'title' && parts.title === '') taken = 'title';
       const isData = name === 'script' && /^\s*application\/ld\+json\b/i.test(attributes.type ?? '');
@@ -63,5 +63,5 @@ function addData(parts: PageParts, text: string): void {
 }
 
 function line(text: string): string {
-  return storableText(text).replace(/\s+/g, ' ').trim().slice(0, longestTag);
+  return excerpt(text.replace(/\s+/g, ' ').trim(), longestTag);
 }

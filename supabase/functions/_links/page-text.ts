@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { storableText } from '../_millrace/mod.ts';
+import { excerpt, storableText } from '../_millrace/errors.ts';
 
 // The parser's work grows with the depth. Nothing that people read comes near.
 const deepest = 1000;
@@ -73,9 +73,9 @@ function tidy(text: string, longest: number): string {
   const lines = storableText(text)
     .split('\n')
     .map((line) => line.replace(/\s+/g, ' ').trim());
-  return lines
+  const whole = lines
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
-    .trim()
-    .slice(0, longest);
+    .trim();
+  return excerpt(whole, longest);
 }

@@ -1,3 +1,4 @@
+import { storableText } from '../_millrace/mod.ts';
 import type { SourceLink } from '../_services/text-links.ts';
 import type { ReadOn } from './source-reader.ts';
 
@@ -33,6 +34,8 @@ export interface Poll {
 
 /** So many links are worth a call of their own. */
 const portion = 1000;
+/** So many are saved by one call at most: Postgres ends what takes longer than a few seconds. */
+const mostSaved = 10_000;
 
 /** Reads a source from `cursor` on until its pass or what a poll may do is at its end, and saves on the way. */
 export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limits: PollLimits): Promise<Poll> {
@@ -44,13 +47,13 @@ export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limi
   let links: SourceLink[] = [];
   for (let reads = 1; poll.more; reads++) {
     const got = await read(at);
-    links.push(...got.links);
+    for (const { url, place } of got.links) links.push({ url: storableText(url), place: storableText(place) });
     taken += got.links.length;
     at = got.cursor;
     poll.more = got.more;
     const isOver = reads >= limits.reads || taken >= limits.links || Date.now() - began > limits.ms;
     if (!isOver && poll.more && links.length < portion) continue;
-    const { saved, found, too_long } = await save(links, before, at);
+    const { saved, found, too_long } = await saveAll(links, before, at, save);
     // Whoever read on may have been ended since: the next poll goes on from there.
     if (!saved) return { ...poll, more: true };
     poll.found += found;
@@ -60,4 +63,17 @@ export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limi
     if (isOver) break;
   }
   return poll;
+}
+
+/** Saves links by calls of a bounded size. Where the next read goes on is kept with the last. */
+async function saveAll(links: SourceLink[], before: unknown, at: unknown, save: Save): Promise<Saved> {
+  const all: Saved = { saved: true, found: 0, too_long: null };
+  for (let from = 0; all.saved && (from === 0 || from < links.length); from += mostSaved) {
+    const isLast = from + mostSaved >= links.length;
+    const { saved, found, too_long } = await save(links.slice(from, from + mostSaved), before, isLast ? at : before);
+    all.saved = saved;
+    all.found += found;
+    all.too_long ??= too_long;
+  }
+  return all;
 }

@@ -28,12 +28,19 @@ export function textLinks(text: string): string[] {
   return (text.match(webAddress) ?? []).map(withoutEnd).filter((url) => URL.canParse(url));
 }
 
+/** A cell may have 50,000 characters, and all of them may be of those that close something. */
 function withoutEnd(url: string): string {
-  const last = url.at(-1) ?? '';
-  if (/[.,;:!?*_~]/.test(last)) return withoutEnd(url.slice(0, -1));
-  const opener = openers[last];
-  const isBare = opener !== undefined && count(url, opener) < count(url, last);
-  return isBare ? withoutEnd(url.slice(0, -1)) : url;
+  const counts: Record<string, number> = {};
+  for (const sign of '()[]') counts[sign] = count(url, sign);
+  let end = url.length;
+  for (let last = url[end - 1]; last !== undefined; last = url[end - 1]) {
+    const opener = openers[last];
+    const isBare = opener !== undefined && (counts[opener] ?? 0) < (counts[last] ?? 0);
+    if (!isBare && !/[.,;:!?*_~]/.test(last)) break;
+    if (isBare) counts[last] = (counts[last] ?? 0) - 1;
+    end--;
+  }
+  return url.slice(0, end);
 }
 
 function count(text: string, part: string): number {

@@ -27,7 +27,12 @@ export function defineSharedLimits<Input extends SharedLimitsInput>(input: Input
   if (!parsed.success) {
     throw new Error(`Shared limits are not defined correctly. ${definitionFaults(parsed.error, input).join('; ')}`);
   }
-  for (const [name, { adaptive, rate }] of Object.entries(parsed.data)) {
+  for (const [name, { adaptive, rate, maxInFlight, spending }] of Object.entries(parsed.data)) {
+    if (!adaptive && !rate && !maxInFlight && !spending) {
+      throw new Error(
+        `Shared limits are not defined correctly. ${name} limits nothing: set maxInFlight, rate or spending.`,
+      );
+    }
     if (!adaptive || rate) continue;
     throw new Error(
       `Shared limits are not defined correctly. ${name}.adaptive is true, but there is no rate, which is what learns: ` +

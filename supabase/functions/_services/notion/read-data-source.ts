@@ -1,5 +1,6 @@
 import type { Client, PageObjectResponse, QueryDataSourceResponse } from '@notionhq/client';
 import { isFullPage } from '@notionhq/client';
+import { excerpt } from '../../_millrace/errors.ts';
 import { PermanentError } from '../../_millrace/mod.ts';
 import type { SourceRead } from '../text-links.ts';
 import { findDataSource } from './find-data-source.ts';
@@ -114,6 +115,6 @@ function isCutOff(answer: object): boolean {
 function refuseUnknown(pages: PageObjectResponse[], column: string): void {
   const [first] = pages;
   if (first === undefined || column in first.properties) return;
-  const known = Object.keys(first.properties).join(', ');
+  const known = excerpt(Object.keys(first.properties).join(', '), 500);
   throw new PermanentError('no_column', `The data source has no property ${JSON.stringify(column)}: it has ${known}.`);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { excerpt } from '../../_millrace/errors.ts';
 import { PermanentError } from '../../_millrace/mod.ts';
 import { askForSheet, type SheetsAccess } from './sheets-request.ts';
 
@@ -80,7 +81,7 @@ async function namedColumn(spreadsheet: string, tab: Tab, column: string, access
   const wanted = column.trim().toLowerCase();
   const place = names.findIndex((name) => name.toLowerCase() === wanted);
   if (place === -1) {
-    const known = names.filter(Boolean).join(', ') || 'nothing';
+    const known = excerpt(names.filter(Boolean).join(', '), 500) || 'nothing';
     throw new PermanentError(
       'no_column',
       `The first row has no ${JSON.stringify(column)}, it has ${known}: correct the name.`,

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { errorFromStatus } from '../../_millrace/errors.ts';
+import { readBody } from '../../_millrace/jobs/read-body.ts';
 import { MisconfiguredError, PermanentError, RetriableError, type Traced, traceHeaders } from '../../_millrace/mod.ts';
 import { accessToken, forgetTokens } from './access-token.ts';
 import type { sheetsSettings } from './sheets-settings.ts';
@@ -31,11 +32,10 @@ export async function askForSheet(
   const headers = traceHeaders(traced);
   const token = await accessToken(settings.GOOGLE_SERVICE_ACCOUNT, { signal: until, headers });
   const response = await fetch(url, { headers: { ...headers, authorization: `Bearer ${token}` }, signal: until });
-  if (Number(response.headers.get('content-length')) > maxBytes) {
-    await response.body?.cancel();
+  const text = await readBody(response, maxBytes);
+  if (text === null) {
     throw new PermanentError('too_large', 'A range of the sheet has over 30 MB: name the column that has the links.');
   }
-  const text = await response.text();
   if (!response.ok) throw sheetsError(response, text, settings.GOOGLE_SERVICE_ACCOUNT.client_email);
   return text;
 }
