@@ -12,13 +12,16 @@ const kinds = `array['p95', 'error_share', 'dead', 'spend', 'backlog', 'oldest_r
 const thousandRules = `insert into millrace.alert_rules (name, kind, pipeline, stage, above)
   select 'rule_' || s.id, (${kinds})[1 + s.id % 6], p.name, s.name, 0.999
   from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id`;
-/** Ten seconds of 3,000 attempts each, of which one in five failed, in batches of ten. */
-const pulses = `insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes)
-  select now() - n * interval '2 seconds', s.pipeline_id, s.id, case n when 1 then 'failed' else 'completed' end, 6,
-    array(select (random() * 10000 + s.id)::real from generate_series(1, 6)),
-    array(select (random() * 10000 + s.id)::real from generate_series(1, 6)),
-    case n when 1 then array(select 'error_' || (s.id + i) % 12 from generate_series(1, 6) i) end
-  from millrace.stages s, generate_series(1, 5) n`;
+/** Ten seconds of 3,000 attempts each in batches of some size, of which one in five failed, by twelve errors. */
+const pulses = (stages: number, batch: number) => `
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes)
+  select now() - n * interval '10 seconds' / b.batches, s.pipeline_id, s.id,
+    case n % 5 when 1 then 'failed' else 'completed' end, ${batch},
+    array(select (random() * 10000 + s.id)::real from generate_series(1, ${batch})),
+    array(select (random() * 10000 + s.id)::real from generate_series(1, ${batch})),
+    case n % 5 when 1 then array(select 'error_' || (s.id + i) % 12 from generate_series(1, ${batch}) i) end
+  from (select * from millrace.stages order by id limit ${stages}) s,
+    (select greatest(30000 / ${batch} / ${stages}, 1)) b (batches), generate_series(1, b.batches) n`;
 const fold = `do $$ begin loop exit when millrace.fold_figures() < 3000; end loop; end $$`;
 /** Other keys in each round, so that no index is full of what was rolled back. */
 const key = 'extract(epoch from now())::bigint * 1000000 + n';
@@ -29,7 +32,8 @@ const keys = `array(select (${key})::text from generate_series(1, ${started}) n)
 const writes: [name: string, before: string[], statement: string][] = [
   ['the judge, default rules', [nextMinute], 'select millrace.judge_rules()'],
   ['the judge, 1,000 rules', [nextMinute, thousandRules], 'select millrace.judge_rules()'],
-  ['the fold, 10 s of full load', [pulses, fold, pulses], fold],
+  ['the fold, 10 s of full load at 10 stages', [pulses(10, 50), fold, pulses(10, 50)], fold],
+  ['the fold, the same over 1,000 stages', [pulses(1000, 6), fold, pulses(1000, 6)], fold],
   ['start() of 100,000 keys', [newRows], `select millrace.start('bench_3', ${keys})`],
   ['a bare insert of as many rows', [], newRows],
 ];
