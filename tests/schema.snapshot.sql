@@ -3139,7 +3139,7 @@ function millrace.shown_pause(p_line bigint) returns jsonb language sql stable s
 function millrace.shown_payload(p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 20531730084001642cd55705743e4c0f
 function millrace.shown_places(p_status jsonb, p_stages jsonb) returns TABLE(place text, value text) language sql immutable set search_path=pg_catalog, pg_temp body f808cf6ebe7339840d8e09bd32cf3d3e
 function millrace.shown_runs(p_run_ids bigint[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 6f4b0381ce589a577742c0310740d91b
-function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body be79a36c7d6035efa82c4030427dd187
+function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body f88d38c4a051263be68c8dad3b3c0be6
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
 function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fee40113f15c284c0dd2f1be6f2dd2d
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd

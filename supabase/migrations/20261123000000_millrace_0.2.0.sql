@@ -18679,7 +18679,8 @@ as $$
     'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
       'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
       'line', t.line) end,
-    'bypass', millrace.shown_bypass(s.id)) order by p.name, s.id), '[]')
+    'bypass', case when s.bypassed then millrace.shown_bypass(s.id) end)
+    order by p.name, s.id), '[]')
   from millrace.stage_health h
   join millrace.pipelines p on p.name = h.pipeline
   join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
