@@ -26144,6 +26144,7 @@ as $$
 $$;
 
 -- Builds the expression that reads which keys the entities p_ids have in a column, in their order.
+-- A call for each row costs more than all the rest, so what is short and taken whole needs none.
 create or replace function millrace.keys_expression(
   p_pipeline millrace.pipelines,
   p_key_type text,
@@ -26155,9 +26156,16 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format(
     'array('
-    'select millrace.group_key((select e.%I::text from %s e where e.%I = i.id::%s), %L) '
-    'from unnest(p_ids) with ordinality i(id, place) order by i.place)',
-    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, p_part)
+    'select %s from unnest(p_ids) with ordinality i(id, place) '
+    'cross join lateral ('
+    'select (select e.%I::text from %s e where e.%I = i.id::%s) as key offset 0) k '
+    'order by i.place)',
+    case when p_part is distinct from 'host'
+      then 'case when octet_length(k.key) > 400 then millrace.group_key(k.key, null) '
+        'else coalesce(k.key, '''') end'
+      else format('millrace.group_key(k.key, %L)', p_part)
+    end,
+    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type)
 $$;
 
 -- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
