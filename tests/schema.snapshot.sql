@@ -191,6 +191,7 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column job_id text
   column job_started_at timestamp with time zone
   column late_at timestamp with time zone
+  column lost_alone boolean not null default false
   column number smallint not null
   column output jsonb
   column overtaken_job_id text
@@ -316,6 +317,7 @@ type millrace.call
   column is_child boolean
   column last_sweep_at text
   column open boolean
+  column row_cpu_ms real
   column stage millrace.stages
   column worker millrace.workers
 type millrace.caller
@@ -943,6 +945,16 @@ view millrace.retention
   column removed bigint
   column table_name text
   as  SELECT p.name AS pipeline, NULLIF(t.table_name, ''::text) AS table_name, t.days, d.due, d.oldest AS oldest_due, g.removed, g.began_at, g.ended_at FROM millrace.retained_tables t JOIN millrace.pipelines p ON p.id = t.pipeline_id LEFT JOIN millrace.prune_progress g ON g.pipeline_id = t.pipeline_id AND g.table_name = t.table_name CROSS JOIN LATERAL millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days, CASE WHEN g.ended_at IS NULL THEN COALESCE(g.seen_at, '-infinity'::timestamp with time zone) ELSE '-infinity'::timestamp with time zone END) d(due, oldest) ORDER BY p.name, t.table_name;
+table millrace.row_costs
+  column cpu_ms real not null
+  column learned_at timestamp with time zone not null
+  column lives_cut integer not null default 0
+  column memory_bytes bigint
+  column stage_id integer not null
+  constraint row_costs_cpu_bounds CHECK (((cpu_ms >= (0.1)::double precision) AND (cpu_ms <= (2000)::double precision)))
+  constraint row_costs_pkey PRIMARY KEY (stage_id)
+  constraint row_costs_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE UNIQUE INDEX row_costs_pkey ON millrace.row_costs USING btree (stage_id)
 table millrace.rule_alerts
   column above numeric not null
   column acknowledged_at timestamp with time zone
@@ -1148,6 +1160,7 @@ table millrace.stages
   column bypassed boolean not null default false
   column callback boolean not null default false
   column child jsonb
+  column concurrency integer
   column counted boolean not null default false
   column counted_by_parent boolean not null default false
   column deadline interval
@@ -1178,6 +1191,7 @@ table millrace.stages
   column timeout interval not null
   column when_spent text not null default 'wait'::text
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
+  constraint stages_concurrency_bounds CHECK (((concurrency >= 1) AND (concurrency <= 5000)))
   constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
   constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text, 'gate'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
@@ -1381,6 +1395,7 @@ type millrace.work
   column was millrace.attempt_state
 table millrace.workers with (fillfactor=50)
   column heartbeat_at timestamp with time zone not null
+  column held integer not null default 0
   column host uuid not null
   column id uuid not null
   column last_seq integer not null default 0
@@ -1389,8 +1404,9 @@ table millrace.workers with (fillfactor=50)
   column left_at timestamp with time zone
   column signed_on_at timestamp with time zone not null
   column stage_id integer not null
+  column taken integer not null default 0
   constraint workers_pkey PRIMARY KEY (id)
-  CREATE INDEX workers_live ON millrace.workers USING btree (stage_id) WHERE (left_at IS NULL)
+  CREATE INDEX workers_live ON millrace.workers USING btree (stage_id) WHERE ((left_at IS NULL) OR (held > 0))
   CREATE UNIQUE INDEX workers_pkey ON millrace.workers USING btree (id)
 type millrace.written
   column dirty boolean
@@ -2383,7 +2399,7 @@ function millrace.alert_seen(p_caller millrace.caller, p_alert bigint) returns j
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
 function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
 function millrace.answer_by_value(p_pipeline_id integer, p_stage_id integer, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975366b08c7ea3e91e8cb399f741982
-function millrace.answer_in_sequence(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 50455523f373d209e04164da087f3d7c
+function millrace.answer_in_sequence(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[], p_goodbye boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f756c8a879788a420d23aac0a4f9fe9
 function millrace.answered_before(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c8418891f4303f5d1cccb914e4ccddd
 function millrace.answered_before(p_pipeline_id integer, p_entity_id text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body 90a0f7ee36f8f319cf050829efd7e18e
 function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
@@ -2446,6 +2462,7 @@ function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsq
 function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
+function millrace.bounded_cpu(p_cpu_ms double precision) returns real language sql immutable set search_path=pg_catalog, pg_temp body ac86d5b82b594236d2aff35dcc1e16f5
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
 function millrace.brought_along(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f2960789a9fab72c13e5e48cdd9b416
 function millrace.bucket_bounds() returns double precision[] language sql immutable set search_path=pg_catalog, pg_temp body 8880778828afbbf473e086555db6c3c8
@@ -2461,7 +2478,7 @@ function millrace.bypass_due(p_stage_id integer, OUT begins boolean, OUT why tex
 function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 760e9f26866162d8b9624a7e92eebd19
 function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e8305e789403ed32ccbc4534c4febcd3
 function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
-function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body b2492ba6fc91729503ed75cbd5895c95
+function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body 87a8b387ac62654fb0ef077d71ca12cd
 function millrace.caller() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body 08fd4fc56b17a73177965f038a0ca4ea
 function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a825e3ee6389d4ae82ffb55c249e5e45
 function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae318badca9c8b1ce086580772cba3fd
@@ -2552,23 +2569,27 @@ function millrace.check_unchanged(p_stage jsonb, p_definition jsonb) returns voi
 function millrace.check_untied(p_old millrace.pipelines, p_new text) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 3a575654a4b6da5eb1323a0cb6f51a47
 function millrace.check_when_spent(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0c2b6b9a1b086333be1dec46863b31fc
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
+function millrace.choose_places(p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7786d6a57e5837388c0a5dfea5afa8e6
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
 function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 766a80f2943983c970b357417fc17211
 function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fb928386ca772cdca181c04dfe15ac
 function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
-function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64b8f214eb623a5d7e59dafa70285125
-function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b81aafb7e108dcdf607db7d7370a3ff1
-function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b6e30938badc33cc4865757ad2c9600
-function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3c46512e005bad65b75d42ed7f3440
-function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 41356116eef4f61b85716462c5eff438
-function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4dca320eceff3b307ff4cf2fed1c528f
+function millrace.claim(p_stage millrace.stages, p_worker millrace.workers, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 81380c4f98dd111da64a2cbceb68f537
+function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 17be78b7602ad6dfa16f175e61ff4efa
+function millrace.claim_alone(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_attempt_id bigint, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e27b864d5a57d50f62b07beb99e30479
+function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false, p_left boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 99e623de8dc1f119eeae782e743ba73a
+function millrace.claim_groups(p_stage millrace.stages, p_worker millrace.workers, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a15062b825c5df7ca32c04a90cad6d93
+function millrace.claim_limited(p_stage millrace.stages, p_worker millrace.workers, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85308f3732d5a68f65839a97766315d6
+function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[], p_goodbye boolean) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 7182ee584c080e0d4826ec33d4aedeb7
+function millrace.claim_together(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 4123593f6bfda10ebb7e7a333beae29c
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
+function millrace.clear_suspects(p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ebdb958cbff886676b0cccbc0e477c5
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
 function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4447348829655f385fe417526b1bbfdd
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
-function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 57f5b6914ce32365294bb4544c2d2e0f
+function millrace.close_failed(p_items millrace.work[], OUT changes millrace.change[], OUT dead bigint[], OUT due_now boolean, OUT grouped bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c906153c0e36c2d3b2dd1ab06cea6afb
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
 function millrace.codes_sql(p_table text, p_time text, p_at text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9f943c323279563911fd345e58a940a
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
@@ -2602,7 +2623,7 @@ function millrace.declared_window_start(p_limit millrace.shared_limits) returns 
 function millrace.deed_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c307a7de011ab6376a060a8231f619c8
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 44c0b3a29fc2cc360b8e79da52f77cde
 function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body ed98565c4d19fa9fe8e51fc595681c5f
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3b2a9922fd040a8554c10633515afaa8
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
@@ -2677,8 +2698,8 @@ function millrace.estimate_cost(p_pipeline_id integer, p_do jsonb, p_run_ids big
 function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now timestamp with time zone) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1406dac1638c50ca0c8f4a28d4a6959a
 function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 13d65dfd7be8318ec5404d0b359c71a7
 function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
-function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c0a6c57542f16dd92026f847b5e764d
-function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5db3ba472b106b22eec4b57abb7fd2e
+function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f91ee989fb07da3257ba30bf981b0873
+function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4426c5c187e210f50137c00d1dcdd5f4
 function millrace.fail_one(p_run bigint, p_stage text, p_message text, p_permanent boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e1215871ffa35eaec289b30d5377794f
 function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2031b29cdb10474311cc7a1a4d68a9ca
 function millrace.fail_stage(p_run bigint, p_stage text, p_message text, p_permanent boolean DEFAULT false) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1682d06771d8beba770228cb376e4e83
@@ -2722,6 +2743,7 @@ function millrace.forget_leftovers() returns void language plpgsql volatile set 
 function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3fe0a0074860406761593a30672204
 function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
+function millrace.free_places(p_stage millrace.stages, p_worker millrace.workers) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09a59685dc9fdc0c78908142fd94dff7
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
@@ -2736,6 +2758,7 @@ function millrace.group_key(p_value text, p_part text) returns text language sql
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
 function millrace.groups_sorted_by(p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body d6788d3927b6b3ab92870f8cbc7dba11
 function millrace.groups_with_arrivals(p_stage_id integer, p_after text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dfd16e62b758893a5c8e122d8ce1645
+function millrace.hand_out(p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[], p_entity_ids text[], OUT batch json, OUT kept integer, OUT cut boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 39b89a3b5ab928fa3f2745fdf48bfe3b
 function millrace.has_column(p_definition jsonb, p_column text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body 64b57c8e1ef7737b3528f46711f99238
 function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body da5ee22e39b65e9a281eab9d901301d7
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdfc5980206644ad5c6144f576a060b5
@@ -2820,6 +2843,8 @@ function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql v
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
 function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a90f538a3e83f4d118bbebbc9eac6aa9
+function millrace.learn_from_loss(p_stage_id integer, p_hosts uuid[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48bb6af5bde21a702ff1bdcc729689e6
+function millrace.learn_row_cost(p_stage_id integer, p_cpu_ms real, p_bytes bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be8dae94ef7e81fa96a68d617dff59c7
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
@@ -2885,6 +2910,7 @@ function millrace.needing(p_version_id integer, p_stage_id integer) returns inte
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 69b1162dbd308fb9b5f4b0f6cc5d1307
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
+function millrace.next_alone(p_stage millrace.stages, p_first boolean, p_retired boolean) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 5aadbc645df9528ce3f6fb5d7ce5f657
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
 function millrace.next_gate(p_stage_ids integer[], p_after_at timestamp with time zone[], p_after_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b8ed19ba6f56c0bdbd88a1205f1ec5d
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
@@ -3085,7 +3111,7 @@ function millrace.save_retention(p_pipeline_id integer, p_definition jsonb) retu
 function millrace.save_run_sla(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b10ffed2e4e5bd587acb32018aaffd93
 function millrace.save_shared_names(p_pipeline_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 3b3dee7f92c4247163b1c325f63a17fe
 function millrace.save_slice(p_bulk millrace.bulks, p_next bigint, p_held bigint[], p_counts integer[]) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body b1f3e298786161ca8bbb53364c5b6de6
-function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fa16958172adec5ba9581a1c58f18f94
+function millrace.save_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body cba4158e40d2cd58095789946a49d236
 function millrace.save_status(p_pipeline_id integer, p_version_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b55364b1d24a257f40bd1529b8119676
 function millrace.save_trace(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 9fa8a734dd68a50411621cb66467bf7c
 function millrace.save_unchanged(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e059a14c1db49ca8ba005a8f44c8f16
@@ -3237,7 +3263,6 @@ function millrace.take_answers() returns trigger language plpgsql volatile secur
 function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d04b182c72ec7b463800b73ba9c0e9d2
 function millrace.take_ending_back(p_run millrace.runs) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5af314c03a50c8f167a5fe8548c200df
 function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
-function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
 function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
 function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa42fb6ceb7f2633d8b48db951336bc
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
@@ -3309,6 +3334,7 @@ function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[] la
 function millrace.without_late(p_all millrace.work[], p_group millrace.work[], OUT all_items millrace.work[], OUT in_time millrace.work[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 08478bd0b2eb62a0e79c112b249a4cf0
 function millrace.work_bulks() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bb78c387e8c2a85cb87ca7a073c30db4
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
+function millrace.work_on(p_host uuid, p_stage_id integer, OUT busy boolean, OUT alone boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b8e53ee74934c838ad7f1d1d2ec5f9e
 function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 15c0b48aefabf30cef2910b08c7237e8
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a534ae0c2dc3b56fc1967e123f9c74
 function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56759bf9dc0bc3c111a7a333683c5481
@@ -3412,7 +3438,7 @@ function public.millrace_claim(p_pipeline text, p_stage text, p_worker uuid, p_h
   grant execute to service_role
 function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body fdb7af03108954746e987f9d324b8e7a
   grant execute to service_role
-function public.millrace_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 766383aca1d7e52ee26431c4ddbd1dc5
+function public.millrace_complete(p_worker uuid, p_seq integer, p_items json, p_limit integer, p_goodbye boolean DEFAULT false) returns json language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e8d5ec266e45d6fb8b0a3a01f6fa4e77
   grant execute to service_role
 function public.millrace_dead_letters(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 076bf1539d1c4d3287cce87aebd08c3e
   grant execute to authenticated
@@ -3427,7 +3453,7 @@ function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql s
 function public.millrace_journal(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 70d5dd5d16b3623a02bdaa5579b55ab2
   grant execute to authenticated
   grant execute to service_role
-function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1aebbe0e191fa4d2e25a394f98e9a121
+function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false, p_row_cpu_ms real DEFAULT NULL::real, p_row_bytes bigint DEFAULT NULL::bigint) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 09ab037ed7140b3226636da6657cc0c4
   grant execute to service_role
 function public.millrace_metrics() returns json language plpgsql stable security definer set search_path=pg_catalog, pg_temp body 4c329a76c29230dc701fc193a78aeedb
   grant execute to service_role
@@ -3445,7 +3471,7 @@ function public.millrace_pipeline(p_query jsonb) returns jsonb language plpgsql 
   grant execute to service_role
 function public.millrace_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e53b0cafb06f271ef7206c976988be25
   grant execute to service_role
-function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 695923bc35e2647068de0f2ab727659d
+function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ff72dbff02d4c39641de1f2b06995052
   grant execute to service_role
 function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 61e3b128b155f6837948515d304405b0
   grant execute to service_role

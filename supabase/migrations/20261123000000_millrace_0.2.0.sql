@@ -37,7 +37,7 @@ declare
       'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
       'millrace.alert_messages', 'millrace.back_pressures', 'millrace.attempts',
       'millrace.limited_stages', 'millrace.limit_uses', 'millrace.limit_refusals',
-      'millrace.bypassed'
+      'millrace.bypassed', 'millrace.workers', 'millrace.workers_live', 'millrace.call'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -1183,23 +1183,74 @@ comment on column millrace.pipelines.trace_column is
   'A uuid column of the entity, whose value is the trace id of all its runs; null where each run '
   'has one of its own.';
 
+-- What a row costs its worker, how many rows a worker holds, and what ran alone and was lost.
+
+alter table millrace.stages
+  add column concurrency int
+    constraint stages_concurrency_bounds check (concurrency between 1 and 5000);
+comment on column millrace.stages.concurrency is
+  'How many of its rows may be in work at once, as its definition says; the engine chooses '
+  'batch_size and max_workers for it. Null where the definition gives these two itself.';
+
+create table millrace.row_costs (
+  stage_id int
+    constraint row_costs_pkey primary key
+    constraint row_costs_stage_fkey references millrace.stages on delete cascade,
+  cpu_ms real not null
+    constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
+  memory_bytes bigint,
+  lives_cut int not null default 0,
+  learned_at timestamptz not null
+);
+comment on table millrace.row_costs is
+  'What one row of a stage takes of the isolate that works on it, as its workers have reckoned: '
+  'the platform does not tell them. Workers choose by it how many rows they begin.';
+comment on column millrace.row_costs.lives_cut is
+  'How many isolates of the stage ended without a word while they held rows.';
+
+alter table millrace.workers
+  add column held int not null default 0,
+  add column taken int not null default 0;
+comment on column millrace.workers.held is
+  'How many attempts it has in work. One that has left finishes what it holds.';
+comment on column millrace.workers.taken is
+  'How many attempts it has claimed in all.';
+
+drop index millrace.workers_live;
+create index workers_live on millrace.workers (stage_id) where left_at is null or held > 0;
+
+alter table millrace.attempts add column lost_alone boolean not null default false;
+comment on column millrace.attempts.lost_alone is
+  'Whether an isolate ended while it ran this row alone: the next one runs it first of all.';
+
+alter type millrace.call add attribute row_cpu_ms real;
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
       'millrace.run_faults()', 'millrace.attempt_faults()', 'millrace.job_faults()',
-      'millrace.stage_faults()', 'millrace.doctor()',
-      'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
-      'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
+      'millrace.stage_faults()', 'millrace.claim(millrace.stages, uuid, uuid, int4)',
+      'millrace.doctor()', 'millrace.end_runs(int8[], millrace.run_status)',
+      'millrace.metadata_faults()', 'millrace.new_runs(int4, text[], int4)',
+      'millrace.enqueue_stage(int8[], int4)',
       'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
       'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
-      'millrace.timeline(int8)', 'millrace.begin_stage(int4, int8[])',
-      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
+      'public.millrace_complete(uuid, int4, json, int4)', 'public.millrace_leave(uuid, bool)',
+      'millrace.timeline(int8)',
+      'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
+      'millrace.claim_next(millrace.call, int4, int4, json, int4[])',
+      'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[])',
+      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
+      'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
+      'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
       'millrace.fan_out_faults()',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.is_pressed_back(millrace.stages)',
+      'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
       'millrace.switch(text, text, bool)'
     ]::text[]);
@@ -3572,11 +3623,39 @@ begin
 end
 $$;
 
--- queued → started for up to p_limit due attempts of a stage, under one lease: one statement for a
--- stage without limits. The token is null when there is nothing to claim. Workers of one host claim
--- by turns, so that one which must be alone sees every other; one that must be alone waits at the
--- head until its host is idle, and never rides along behind others.
-create or replace function millrace.claim(
+-- Chooses and locks the attempt of a stage that runs alone on its host now, if there is one to run:
+-- queued, due, and isolated since its last isolate ended under it. A host that has nothing in work
+-- begins with one that was lost alone before (p_first), which so has the whole isolate to itself,
+-- and takes the others when nothing else is left to do. A worker that has left is in an isolate
+-- that the platform has retired: it runs them beside its successor, which goes on at full speed.
+create or replace function millrace.next_alone(
+  p_stage millrace.stages, p_first boolean, p_retired boolean
+) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return (
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage.id
+      and a.isolated
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and (a.lost_alone or not p_first)
+      and not (a.lost_alone and p_retired)
+      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+    order by a.lost_alone desc, a.queue_at, a.id
+    limit 1
+    for update skip locked);
+end
+$$;
+
+-- queued → started for up to p_limit due attempts of a stage that may share their isolate, under
+-- one lease, in one statement. The token is null when there is nothing to claim.
+create or replace function millrace.claim_together(
   p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
 )
@@ -3587,38 +3666,25 @@ declare
   v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
 begin
-  if p_limit < 1 then
-    return;
-  end if;
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  with host as materialized (
-    select count(*) > 0 as busy, coalesce(bool_or(c.isolated), false) as isolated
-    from millrace.claims c where c.host = p_host and c.expires_at > v_now
-  ), picked as materialized (
-    select a.id, a.ctid, a.isolated
+  with picked as materialized (
+    select a.id, a.ctid
     from millrace.attempts a
-    where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      and not (select h.isolated from host h)
+    where a.stage_id = p_stage.id
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and not a.isolated
     order by a.queue_at, a.id
     limit p_limit
     for update skip locked
-  ), head as materialized (
-    select p.id, p.isolated from picked p limit 1
-  ), chosen as (
-    select p.id, p.ctid
-    from picked p
-    where case when (select h.isolated from head h)
-      then p.id = (select h.id from head h) and not (select h.busy from host h)
-      else not p.isolated end
   ), taken as (
     update millrace.attempts a
     set state = 'started', token = v_token, started_at = v_now
-    from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.isolated, a.retry_count, a.number, a.queue_at,
+    from picked c where a.ctid = c.ctid
+    returning a.id, a.run_id, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
   ), leased as (
     insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    select v_token, p_worker_id, p_host, v_now + p_stage.lease, bool_or(t.isolated),
+    select v_token, p_worker_id, p_host, v_now + p_stage.lease, false,
       array_agg(t.id order by t.queue_at, t.id)
     from taken t
     having count(*) > 0
@@ -3626,13 +3692,103 @@ begin
   select array_agg(t.id order by t.queue_at, t.id),
     array_agg(r.entity_id order by t.queue_at, t.id),
     array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
-      t.submission, t.number, t.isolated)::millrace.claimed order by t.queue_at, t.id)
+      t.submission, t.number, false)::millrace.claimed order by t.queue_at, t.id)
   into attempt_ids, entity_ids, items
   from taken t
   join millrace.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
   end if;
+end
+$$;
+
+-- queued → started for an attempt that runs alone, under a lease of its own.
+create or replace function millrace.claim_alone(
+  p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_attempt_id bigint,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  token := gen_random_uuid();
+  attempt_ids := array[p_attempt_id];
+  update millrace.attempts a
+  set state = 'started', token = claim_alone.token, started_at = v_now
+  where a.id = p_attempt_id;
+  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+  values (token, p_worker_id, p_host, v_now + p_stage.lease, true, attempt_ids);
+  items := millrace.held_items(token, attempt_ids);
+  entity_ids := array[items[1].entity_id];
+end
+$$;
+
+-- Claims for a worker. Workers of one host claim by turns, so that one which must be alone sees
+-- every other. What must be alone keeps nothing else waiting: a host that is at work takes what may
+-- share its isolate, and one that runs something alone takes nothing beside it.
+create or replace function millrace.claim(
+  p_stage millrace.stages, p_worker millrace.workers, p_limit int,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_retired boolean := p_worker.left_at is not null;
+  v_host record;
+  v_alone bigint;
+  v_claim record;
+begin
+  if p_limit < 1 then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
+  v_host := millrace.work_on(p_worker.host, p_stage.id);
+  if v_host.alone then
+    return;
+  end if;
+  if not v_host.busy then
+    v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
+  end if;
+  if v_alone is null and not v_retired then
+    v_claim := millrace.claim_together(p_stage, p_worker.id, p_worker.host, p_limit);
+    if v_claim.token is null and not v_host.busy then
+      v_alone := millrace.next_alone(p_stage, false, false);
+    end if;
+  end if;
+  if v_alone is not null then
+    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
+  end if;
+  if v_alone is not null or not v_retired then
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+    items := v_claim.items;
+  end if;
+end
+$$;
+
+-- Tells whether a host has anything in work, and whether it runs something alone. Where nothing of
+-- the stage waits to run alone, an idle host counts as busy: nobody need look for it.
+create or replace function millrace.work_on(
+  p_host uuid, p_stage_id int, out busy boolean, out alone boolean
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  select count(*) > 0 or not exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage_id and a.isolated and a.queue_at <= v_now and a.state = 'queued'),
+    coalesce(bool_or(c.isolated), false)
+  into busy, alone
+  from millrace.claims c
+  where c.host = p_host and c.expires_at > v_now;
 end
 $$;
 
@@ -4127,13 +4283,14 @@ as $$
   insert into millrace.stages as t (
     pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry,
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
-    child, fan_in, decision, agent, limits, has_groups, sla)
+    child, fan_in, decision, agent, limits, has_groups, sla, concurrency)
   select p_pipeline_id, s ->> 'name', s ->> 'kind',
     case when s ->> 'kind' not in ('manual', 'pipeline', 'gate') then coalesce(
       s ->> 'function',
       replace(concat_ws('-', p_definition ->> 'pipeline', s ->> 'name'), '_', '-')) end,
-    coalesce((s ->> 'batch_size')::int, 10),
-    coalesce((s ->> 'max_workers')::int, 2),
+    coalesce((s ->> 'batch_size')::int,
+      case when s ? 'concurrency' then least(50, (s ->> 'concurrency')::int) else 10 end),
+    coalesce((s ->> 'max_workers')::int, ceil((s ->> 'concurrency')::numeric / 50)::int, 2),
     make_interval(secs => coalesce((s ->> 'lease_seconds')::float8, 60)),
     make_interval(secs => coalesce((s ->> 'timeout_seconds')::float8, 30)),
     coalesce(s -> 'retry', '{}'),
@@ -4145,22 +4302,25 @@ as $$
     coalesce(s ->> 'on_failure', 'fail_run'),
     s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
-    make_interval(secs => (s ->> 'sla_seconds')::float8)
+    make_interval(secs => (s ->> 'sla_seconds')::float8), (s ->> 'concurrency')::int
   from jsonb_array_elements(p_definition -> 'stages') s
   on conflict on constraint stages_name_key do update set (
     kind, function_name, batch_size, max_workers, lease, timeout, retry,
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
-    child, fan_in, decision, agent, limits, has_groups, sla
+    child, fan_in, decision, agent, limits, has_groups, sla, concurrency
   ) = (
     excluded.kind, excluded.function_name, excluded.batch_size, excluded.max_workers,
     excluded.lease, excluded.timeout, excluded.retry, excluded.callback, excluded.poll_every,
     excluded.deadline, excluded.deadline_from, excluded.apply, excluded.result_limit_bytes,
     excluded.on_failure, excluded.child, excluded.fan_in, excluded.decision, excluded.agent,
-    excluded.limits, excluded.has_groups, excluded.sla),
+    excluded.limits, excluded.has_groups, excluded.sla, excluded.concurrency),
     sla_changed_at = case
       when t.sla is distinct from excluded.sla then millrace.now()
       else t.sla_changed_at
     end;
+  select millrace.choose_places(s.id)
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id;
 $$;
 
 -- Switches stages as the definition says; what somebody switched off by hand stays off where it
@@ -4724,8 +4884,9 @@ as $$
        "given":{"$ref":"#/$defs/given"},
        "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
-       "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
-       "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
+       "concurrency":{"type":"integer","minimum":1,"maximum":5000},
+       "batch_size":{"type":"integer","minimum":1,"maximum":500},
+       "max_workers":{"type":"integer","minimum":1,"maximum":1000},
        "lease_seconds":{"default":60,"type":"number","minimum":5,"maximum":3600},
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
@@ -4770,8 +4931,9 @@ as $$
        "given":{"$ref":"#/$defs/given"},
        "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
-       "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
-       "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
+       "concurrency":{"type":"integer","minimum":1,"maximum":5000},
+       "batch_size":{"type":"integer","minimum":1,"maximum":500},
+       "max_workers":{"type":"integer","minimum":1,"maximum":1000},
        "lease_seconds":{"default":60,"type":"number","minimum":5,"maximum":3600},
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
@@ -4812,8 +4974,9 @@ as $$
        "given":{"$ref":"#/$defs/given"},
        "on_demand":{"type":"boolean","wanted":"true or false"},
        "after":{"$ref":"#/$defs/after"},
-       "batch_size":{"default":10,"type":"integer","minimum":1,"maximum":500},
-       "max_workers":{"default":2,"type":"integer","minimum":1,"maximum":1000},
+       "concurrency":{"type":"integer","minimum":1,"maximum":5000},
+       "batch_size":{"type":"integer","minimum":1,"maximum":500},
+       "max_workers":{"type":"integer","minimum":1,"maximum":1000},
        "lease_seconds":{"default":60,"type":"number","minimum":5,"maximum":3600},
        "timeout_seconds":{"default":30,"type":"number","minimum":1,"maximum":190},
        "retry":{"$ref":"#/$defs/retry","default":{}},
@@ -6113,27 +6276,28 @@ begin
     from unnest(p_items) i
     where a.id = i.attempt_id and a.state = i.was
     returning a.*, i.entity_id, i.was, i.job_id as reported_job,
+      coalesce(i.error ->> 'code' in ('lost_lease', 'resource_limit'), false) as lost,
+      coalesce(i.error ->> 'code', '') = 'released' as released,
       millrace.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at,
-      created_at, late_at, isolated, submission_id)
+      created_at, late_at, isolated, lost_alone, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
       -- Read from the row as it was before this statement.
       (select o.late_at from millrace.attempts o where o.id = f.id),
-      coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
-        or f.isolated and f.error ->> 'code' = 'released', false),
+      f.lost or f.isolated and f.released, f.isolated and f.lost or f.lost_alone and f.released,
       -- The id of an earlier submission is kept until its job is known to have ended: a crash after
       -- submitting buys no second job. What a person failed by hand is submitted anew.
       case when f.was = 'started' and f.reported_job is null
         and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
-    from failed f
-    where f.due is not null
+    from failed f where f.due is not null
     order by f.run_id
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
       cost_usd, input_tokens, output_tokens)
-    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
-      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+    select v_now, s.pipeline_id, s.id,
+      case when f.due is null then 'failed' else 'retried' end, count(*),
+      array_agg(millrace.ms_between(f.started_at, v_now)),
       array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
       array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
       millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
@@ -6153,6 +6317,28 @@ begin
     array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
   into changes, dead, due_now, grouped
   from failed f;
+end
+$$;
+
+-- A row has been found that ends its function: those that were beside it, and wait to run alone,
+-- may go together again. Another one among them is found like the first.
+create or replace function millrace.clear_suspects(p_stage_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set isolated = false
+  where a.id in (
+    select o.id
+    from millrace.attempts o
+    where o.stage_id = p_stage_id
+      and o.isolated
+      and not o.lost_alone
+      and o.queue_at is not null
+      and o.state = 'queued'
+    order by o.id
+    for update skip locked);
 end
 $$;
 
@@ -6181,6 +6367,13 @@ begin
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
+  end if;
+  if exists (
+      select
+      from unnest(p_items) i
+      join millrace.attempts a on a.id = i.attempt_id
+      where a.isolated and i.error ->> 'code' in ('lost_lease', 'resource_limit')) then
+    perform millrace.clear_suspects(p_stage_id);
   end if;
   if cardinality(v_failed.dead) = 0 then
     perform millrace.project(p_stage_id, v_failed.changes);
@@ -8401,6 +8594,96 @@ begin
 end
 $$;
 
+-- What a row costs
+--
+-- The platform ends an isolate at two seconds of CPU, and tells it neither before nor how much it
+-- has used. So workers reckon what a row of their stage takes, tell it when they leave, and begin
+-- by what those before them have told; and an isolate that ended without a word had taken too much.
+
+-- Bounds what a worker has reckoned, so that a wrong word stops no stage: milliseconds of CPU.
+create or replace function millrace.bounded_cpu(p_cpu_ms float8) returns real
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select least(greatest(p_cpu_ms, 0.5), 500)::real
+$$;
+
+-- Keeps what a worker says that a row of its stage takes; and chooses anew how many workers with
+-- how many rows each a stage has that says how many are to be in work at once.
+create or replace function millrace.learn_row_cost(
+  p_stage_id int, p_cpu_ms real, p_bytes bigint
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.row_costs as c (stage_id, cpu_ms, memory_bytes, learned_at)
+  values (p_stage_id, millrace.bounded_cpu(p_cpu_ms), greatest(p_bytes, 0), millrace.now())
+  on conflict on constraint row_costs_pkey do update
+  set cpu_ms = excluded.cpu_ms,
+    memory_bytes = coalesce(excluded.memory_bytes, c.memory_bytes),
+    learned_at = excluded.learned_at
+  -- A change by less than a fifth is chance, and not worth a row.
+  where excluded.cpu_ms not between c.cpu_ms * 0.8 and c.cpu_ms * 1.25;
+  if found then
+    perform millrace.choose_places(p_stage_id);
+  end if;
+end
+$$;
+
+-- Learns from isolates that ended without a word while they held rows of a stage: a row takes twice
+-- what was thought, but no more than the whole of what they had, shared by all rows they had taken.
+create or replace function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.row_costs as c (stage_id, cpu_ms, lives_cut, learned_at)
+  select p_stage_id, millrace.bounded_cpu(least(12, 2000.0 / max(h.taken))), count(*),
+    millrace.now()
+  from (
+    select greatest(sum(w.taken), 1) as taken
+    from millrace.workers w
+    where w.stage_id = p_stage_id and w.host = any (p_hosts)
+    group by w.host) h
+  having count(*) > 0
+  on conflict on constraint row_costs_pkey do update
+  set cpu_ms = greatest(c.cpu_ms, least(c.cpu_ms * 2, (
+      select 2000.0 / greatest(max(h.taken), 1)
+      from (
+        select sum(w.taken) as taken
+        from millrace.workers w
+        where w.stage_id = p_stage_id and w.host = any (p_hosts)
+        group by w.host) h))),
+    lives_cut = c.lives_cut + excluded.lives_cut,
+    learned_at = excluded.learned_at;
+  perform millrace.choose_places(p_stage_id);
+end
+$$;
+
+-- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
+-- once: as many in a batch as an isolate bears by what a row takes of its CPU and memory, and so
+-- many workers that all together have these places. Fifty at most: a batch is one call.
+create or replace function millrace.choose_places(p_stage_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.stages s
+  set batch_size = b.batch_size,
+    max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
+  from (
+    select greatest(1, least(50, o.concurrency, floor(1000 / coalesce(c.cpu_ms, 6))::int,
+      floor(67108864 / greatest(coalesce(c.memory_bytes, 1), 1))))::int as batch_size
+    from millrace.stages o
+    left join millrace.row_costs c on c.stage_id = o.id
+    where o.id = p_stage_id) b
+  where s.id = p_stage_id
+    and s.concurrency is not null
+    and s.batch_size <> b.batch_size;
+end
+$$;
+
 -- What the entity tables and the runs say of each other
 
 -- Lists the status columns that a table has of a pipeline's stages; null for another projection.
@@ -8550,7 +8833,7 @@ end
 $$;
 
 create or replace function public.millrace_complete(
-  p_worker uuid, p_seq int, p_items json, p_limit int
+  p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -8587,6 +8870,13 @@ begin
   end if;
   v_items := millrace.parse_items(p_items, 'attempt');
   v_done := millrace.record_items(v_items);
+  v_worker.held := greatest(0, v_worker.held - case
+    when v_done.uniform then cardinality(v_items)
+    else (
+      select count(*)
+      from json_to_recordset(v_done.verdicts) v(verdict text)
+      where v.verdict not in ('busy', 'rejected'))
+    end);
   v_call := millrace.call_of(v_worker, v_worker.stage_id);
   v_stage := v_call.stage;
   if v_stage.kind = 'agent' then
@@ -8597,7 +8887,8 @@ begin
   end if;
   v_dropped := millrace.drop_claims(p_worker,
     case when v_done.uniform then v_items[1].token end, cardinality(v_items));
-  return millrace.answer_in_sequence(v_call, p_seq, p_limit, v_done.verdicts, v_done.ready);
+  return millrace.answer_in_sequence(
+    v_call, p_seq, p_limit, v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 end
 $$;
 
@@ -8621,7 +8912,6 @@ begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
-  update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (
     select c.token from millrace.claims c
     where c.worker_id = p_worker order by c.token for update
@@ -8640,13 +8930,17 @@ begin
       where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
       offset 0) a
     where c.worker_id = p_worker);
+  update millrace.workers w
+  set heartbeat_at = v_now, held = cardinality(v_held)
+  where w.id = p_worker;
   return jsonb_build_object('renewed', cardinality(v_held),
     'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
 end
 $$;
 
 create or replace function public.millrace_leave(
-  p_worker uuid, p_hand_over boolean default false
+  p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
+  p_row_bytes bigint default null
 ) returns jsonb
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -8672,6 +8966,9 @@ begin
     return '{"left": true, "wake": []}';
   end if;
   perform millrace.drop_claims(p_worker);
+  if p_row_cpu_ms is not null then
+    perform millrace.learn_row_cost(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
+  end if;
   -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without
   -- a worker.
   if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
@@ -9155,8 +9452,12 @@ begin
       'attempt_id', a.id,
       'token', a.token,
       'outcome', 'failed',
-      'error', jsonb_build_object('code', 'lost_lease',
-        'message', 'the worker ended without a word and its lease expired'),
+      'error', case
+        when a.lost_alone then jsonb_build_object('code', 'resource_limit',
+          'message', 'its function ended without a word while it ran this row alone, a second '
+            'time: the row takes more CPU or memory than the platform allows')
+        else jsonb_build_object('code', 'lost_lease',
+          'message', 'the worker ended without a word and its lease expired') end,
       'run_id', a.run_id,
       'stage_id', a.stage_id,
       'entity_id', r.entity_id,
@@ -9167,6 +9468,14 @@ begin
     where a.id = any (v_ids)
       and a.state = 'started'
       and c.token = any (v_tokens)));
+  perform millrace.learn_from_loss(l.stage_id, l.hosts)
+  from (
+    select i.stage_id, array_agg(distinct c.host) as hosts
+    from unnest(v_done.items) i
+    join millrace.claims c on c.token = i.token and not c.isolated
+    where i.verdict is distinct from 'busy'
+    group by i.stage_id
+    order by i.stage_id) l;
   perform millrace.wake(v_done.ready);
   return (
     select count(*)
@@ -9882,7 +10191,9 @@ begin
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o
-     where o.name = 'last_sweep_at') as last_sweep_at
+     where o.name = 'last_sweep_at') as last_sweep_at,
+    (select c.cpu_ms from millrace.row_costs c
+     where c.stage_id = s.id) as row_cpu_ms
   into v_call
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
@@ -9894,10 +10205,11 @@ $$;
 -- Builds the answer to claim and complete alike: the batch, the functions that the worker should
 -- wake now, and the fan-outs whose children have reported. p_wait_ms: how long a worker
 -- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
--- asked for and there was, since its batch has all the bytes that one may have.
+-- asked for and there was, since its batch has all the bytes that one may have. p_left: it said
+-- goodbye with this call, and may go.
 create or replace function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
-  p_wait_ms int default null, p_cut boolean default false
+  p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
 ) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -9920,13 +10232,15 @@ begin
     'stage', json_build_object(
       'batch_size', v_stage.batch_size,
       'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
-      'result_limit_bytes', v_stage.result_limit_bytes),
+      'result_limit_bytes', v_stage.result_limit_bytes,
+      'row_cpu_ms', p_call.row_cpu_ms),
     'batch', p_batch,
     'wake', v_wake,
     'items', p_verdicts,
     'wait_ms', p_wait_ms,
     'sweep_due', millrace.sweep_due(p_call.last_sweep_at),
     'cut', p_cut,
+    'left', p_left,
     'collect', v_collect);
 end
 $$;
@@ -9954,6 +10268,40 @@ begin
 end
 $$;
 
+-- Counts the places of a stage that a worker may fill now. As long as each worker holds a batch at
+-- most, and they are no more than the maximum, there is nothing to count. But one that has left
+-- finishes what it holds beside its successor, and the number that a definition gives may be no
+-- multiple of a batch. Claims that count pass one at a time.
+create or replace function millrace.free_places(
+  p_stage millrace.stages, p_worker millrace.workers
+) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_since timestamptz := millrace.alive_since();
+  v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
+begin
+  if p_stage.concurrency is null and not exists (
+      select
+      from millrace.workers w
+      where w.stage_id = p_stage.id
+        and w.left_at is not null
+        and w.held > 0
+        and w.heartbeat_at > v_since) then
+    return 1000;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
+  return greatest(0, v_places - p_worker.held - (
+    select coalesce(sum(w.held), 0)
+    from millrace.workers w
+    where w.stage_id = p_stage.id
+      and (w.left_at is null or w.held > 0)
+      and w.id <> p_worker.id
+      and w.heartbeat_at > v_since));
+end
+$$;
+
 -- Claims what is queued, as far as the stage's limits and its tenants' quotas allow. p_may_wait:
 -- its worker has nothing to hand in, and so may wait for its turn to claim. The token is null when
 -- it got nothing.
@@ -9968,13 +10316,15 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
-  v_worker millrace.workers := p_call.worker;
   v_claim record;
 begin
+  if v_limit > 0 then
+    v_limit := least(v_limit, millrace.free_places(v_stage, p_call.worker));
+  end if;
   if v_stage.limits is null then
-    v_claim := millrace.claim(v_stage, v_worker.id, v_worker.host, v_limit);
+    v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
   else
-    v_claim := millrace.claim_limited(v_stage, v_worker.id, v_worker.host, v_limit, p_may_wait);
+    v_claim := millrace.claim_limited(v_stage, p_call.worker, v_limit, p_may_wait);
     wait_ms := v_claim.wait_ms;
   end if;
   token := v_claim.token;
@@ -9983,6 +10333,9 @@ begin
   items := v_claim.items;
   taken := cardinality(attempt_ids);
   if token is null then
+    if v_limit = 0 and p_limit > 0 and p_call.open then
+      wait_ms := 50;
+    end if;
     return;
   end if;
   if v_stage.counted then
@@ -10001,64 +10354,97 @@ begin
 end
 $$;
 
+-- Builds the batch of a claim, gives back what it has no room for, and shows the rest on the
+-- entities. Says how many it kept, and whether it gave any back.
+create or replace function millrace.hand_out(
+  p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
+  p_entity_ids text[], out batch json, out kept int, out cut boolean
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_bytes bigint := millrace.batch_bytes(p_call.batch_bytes);
+  v_ids bigint[] := p_attempt_ids;
+  v_filled record;
+begin
+  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
+  kept := v_filled.kept;
+  cut := kept < cardinality(p_attempt_ids);
+  if cut then
+    v_ids := p_attempt_ids[:kept];
+    perform millrace.give_back(v_stage, p_token, v_ids, p_attempt_ids[kept + 1:]);
+  end if;
+  perform millrace.project_started(v_stage, p_entity_ids[:kept]);
+  -- A user's trigger may have ended one of them there and then.
+  if kept > (
+      select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
+  then
+    v_filled := millrace.held_batch(v_stage, p_token, v_ids, v_bytes);
+  end if;
+  batch := v_filled.batch;
+  kept := v_filled.kept;
+end
+$$;
+
 -- Does the claiming half of millrace_claim and millrace_complete: claims for a signed-on worker,
--- shows that on the entities, remembers the claim for a repeat, and sees to scaling out.
+-- shows that on the entities, remembers the claim for a repeat, and sees to scaling out. p_goodbye:
+-- the worker leaves if there is nothing for it. One that has left stays so; when it reports, the
+-- places that it frees may need somebody.
 create or replace function millrace.claim_next(
-  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
 ) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
+  v_worker millrace.workers := p_call.worker;
   v_claim record;
-  v_filled record;
+  v_out record;
   v_batch json := '[]';
-  v_shown boolean;
+  v_kept int := 0;
   v_cut boolean := false;
+  v_left boolean;
   v_wake int[] := array_remove(p_ready, v_stage.id);
 begin
   v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
   if v_claim.token is not null then
-    v_filled := millrace.fill_batch(v_stage, v_claim.token, v_claim.items, v_claim.entity_ids,
-      millrace.batch_bytes(p_call.batch_bytes));
-    v_cut := v_filled.kept < cardinality(v_claim.attempt_ids);
-    if v_cut then
-      perform millrace.give_back(v_stage, v_claim.token, v_claim.attempt_ids[:v_filled.kept],
-        v_claim.attempt_ids[v_filled.kept + 1:]);
-      v_claim.attempt_ids := v_claim.attempt_ids[:v_filled.kept];
-      v_claim.entity_ids := v_claim.entity_ids[:v_filled.kept];
-    end if;
-    v_shown := millrace.project_started(v_stage, v_claim.entity_ids);
-    -- A user's trigger may have ended one of them there and then.
-    if v_filled.kept > (
-        select count(*)
-        from millrace.attempts a
-        where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
-      v_filled := millrace.held_batch(v_stage, v_claim.token, v_claim.attempt_ids,
-        millrace.batch_bytes(p_call.batch_bytes));
-    end if;
-    v_batch := v_filled.batch;
-    -- A full claim with more behind it: that is how a stage scales out. One that must be alone
-    -- fills its host.
-    if (v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
-      and millrace.may_scale_out(v_stage) then
-      v_wake := v_wake || v_stage.id;
-    end if;
+    v_out := millrace.hand_out(
+      p_call, v_claim.token, v_claim.items, v_claim.attempt_ids, v_claim.entity_ids);
+    v_batch := v_out.batch;
+    v_kept := v_out.kept;
+    v_cut := v_out.cut;
   end if;
-  update millrace.workers w
-  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
-    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end
-  where w.id = (p_call.worker).id;
+  -- A full claim with more behind it: that is how a stage scales out. One that must be alone fills
+  -- its host. Who has left frees places that may need somebody.
+  if (case
+      when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
+      when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
+        then millrace.may_scale_out(v_stage)
+    end) then
+    v_wake := v_wake || v_stage.id;
+  end if;
   if cardinality(v_wake) > 0 then
-    v_wake := millrace.stages_to_wake(v_wake, v_stage.id);
+    v_wake := millrace.stages_to_wake(
+      v_wake, case when v_worker.left_at is null then v_stage.id end);
   end if;
+  -- After the wake-ups: who holds a stage's lock to leave it waits for no other's.
+  v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
+    and not millrace.must_stay(v_worker);
+  update millrace.workers w
+  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
+    left_at = case when v_left then millrace.now() else w.left_at end,
+    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
+    held = v_worker.held + v_kept, taken = w.taken + v_kept
+  where w.id = v_worker.id;
   return millrace.claim_answer(p_call,
     case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
       else 'working' end,
     case when v_stage.bypassed then 'the stage is bypassed'
       when not p_call.open then 'the stage or its pipeline is switched off' end,
-    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
+    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut, v_left);
 end
 $$;
 
@@ -10099,7 +10485,8 @@ $$;
 -- Claims for the next call of a worker, or repeats the answer to its last. The next number is a new
 -- call, the last one a repeat; anything else is an error.
 create or replace function millrace.answer_in_sequence(
-  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
+  p_goodbye boolean default false
 ) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -10115,7 +10502,7 @@ begin
       using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
         'repeat a number only to repeat a call.';
   end if;
-  return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready);
+  return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready, p_goodbye);
 end
 $$;
 
@@ -16184,41 +16571,6 @@ begin
 end
 $$;
 
--- queued → started for the oldest isolated attempt, if its host has nothing else in work. is_due
--- tells whether there is one.
-create or replace function millrace.take_isolated(
-  p_stage millrace.stages,
-  p_busy boolean,
-  p_token uuid,
-  p_now timestamptz,
-  out is_due boolean,
-  out attempt_id bigint,
-  out concurrency_group text)
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select a.id, a.concurrency_group
-  into attempt_id, concurrency_group
-  from millrace.attempts a
-  where a.stage_id = p_stage.id
-    and a.isolated
-    and a.queue_at <= p_now
-    and a.state = 'queued'
-    and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
-  order by a.queue_at, a.id
-  limit 1
-  for update skip locked;
-  is_due := attempt_id is not null;
-  if p_busy then
-    attempt_id := null;
-  end if;
-  update millrace.attempts a
-  set state = 'started', token = p_token, started_at = p_now
-  where a.id = attempt_id;
-end
-$$;
-
 -- queued → started for up to p_room attempts, round by round: each round takes a share from every
 -- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
 create or replace function millrace.take_by_turns(
@@ -16276,13 +16628,10 @@ begin
 end
 $$;
 
--- Claims at a stage with groups, by turns; an isolated attempt that is due goes first, and by
--- itself. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+-- Claims at a stage with groups, by turns; what must be alone as claim() takes it. When it takes
+-- nothing, wait_ms says after how long to ask again; null: not by waiting.
 create or replace function millrace.claim_groups(
-  p_stage millrace.stages,
-  p_worker_id uuid,
-  p_host uuid,
-  p_room int,
+  p_stage millrace.stages, p_worker millrace.workers, p_room int,
   inout limiter millrace.limiters,
   out token uuid,
   out attempt_ids bigint[],
@@ -16293,33 +16642,40 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_retired boolean := p_worker.left_at is not null;
   v_token uuid := gen_random_uuid();
-  v_host record;
-  v_isolated record;
+  v_host record := millrace.work_on(p_worker.host, p_stage.id);
   v_turns record;
+  v_alone bigint;
+  v_claim record;
   v_taken bigint[] := '{}';
 begin
-  select count(*) > 0 as busy, bool_or(c.isolated) as isolated
-  into v_host
-  from millrace.claims c
-  where c.host = p_host and c.expires_at > v_now;
-  if v_host.isolated then
+  if v_host.alone then
     return;
   end if;
   limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
-  v_isolated := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
-  if v_isolated.attempt_id is not null then
-    v_taken := array[v_isolated.attempt_id];
-    perform millrace.note_in_flight(
-      p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
-  elsif not v_isolated.is_due then
+  if not v_host.busy then
+    v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
+  end if;
+  if v_alone is null and not v_retired then
     v_turns := millrace.take_by_turns(
-      p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
+      p_stage, p_worker.id, p_room, v_token, v_now, limiter.last_turn);
     limiter.last_turn := v_turns.last_turn;
     v_taken := v_turns.attempt_ids;
     wait_ms := v_turns.wait_ms;
+    if cardinality(v_taken) = 0 and not v_host.busy then
+      v_alone := millrace.next_alone(p_stage, false, false);
+    end if;
   end if;
-  if cardinality(v_taken) > 0 then
+  if v_alone is not null then
+    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+    perform millrace.note_in_flight(p_stage, attempt_ids, array(
+      select a.concurrency_group from millrace.attempts a where a.id = v_alone),
+      token, p_worker.id);
+  elsif cardinality(v_taken) > 0 then
     token := v_token;
     attempt_ids := v_taken;
     entity_ids := array(
@@ -16329,7 +16685,7 @@ begin
       join millrace.runs r on r.id = a.run_id
       order by i.place);
     insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
+    values (token, p_worker.id, p_worker.host, v_now + p_stage.lease, false, attempt_ids);
   end if;
 end
 $$;
@@ -22760,8 +23116,7 @@ $$;
 -- long to ask again; null: not by waiting.
 create or replace function millrace.claim_limited(
   p_stage millrace.stages,
-  p_worker_id uuid,
-  p_host uuid,
+  p_worker millrace.workers,
   p_limit int,
   p_may_wait boolean,
   out token uuid,
@@ -22778,11 +23133,11 @@ declare
   v_claim record;
 begin
   if p_limit < 1 then
-    perform millrace.check_slots(p_stage.id, p_worker_id, 0);
+    perform millrace.check_slots(p_stage.id, p_worker.id, 0);
     return;
   end if;
   -- The host's lock comes first, as claim() takes it, so that all have the same order.
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
   v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
   if v_limiter.stage_id is null then
     wait_ms := 50;
@@ -22795,18 +23150,18 @@ begin
     wait_ms := 50;
     return;
   end if;
-  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
+  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker.id, v_limiter.checked_to);
   v_room := millrace.room_at(p_stage, v_limiter, p_limit);
   wait_ms := v_room.wait_ms;
   if v_room.room > 0 and p_stage.has_groups then
-    v_claim := millrace.claim_groups(p_stage, p_worker_id, p_host, v_room.room, v_limiter);
+    v_claim := millrace.claim_groups(p_stage, p_worker, v_room.room, v_limiter);
     v_limiter := v_claim.limiter;
     wait_ms := v_claim.wait_ms;
   elsif v_room.room > 0 then
-    v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
+    v_claim := millrace.claim(p_stage, p_worker, v_room.room);
     items := v_claim.items;
     perform millrace.note_in_flight(
-      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
+      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker.id);
   end if;
   if v_room.room > 0 then
     token := v_claim.token;
@@ -32606,14 +32961,15 @@ revoke all on function public.millrace_claim(text, text, uuid, uuid, int, int)
 
 grant execute on function public.millrace_claim(text, text, uuid, uuid, int, int) to service_role;
 
-comment on function public.millrace_complete(uuid, int, json, int) is
+comment on function public.millrace_complete(uuid, int, json, int, boolean) is
   'Records what became of a worker''s attempts (each with its token) and claims the next p_limit '
-  'in the same transaction.';
+  'in the same transaction. With p_goodbye it signs the worker off if there is nothing to claim.';
 
-revoke all on function public.millrace_complete(uuid, int, json, int)
+revoke all on function public.millrace_complete(uuid, int, json, int, boolean)
   from public, anon, authenticated;
 
-grant execute on function public.millrace_complete(uuid, int, json, int) to service_role;
+grant execute on function public.millrace_complete(uuid, int, json, int, boolean)
+  to service_role;
 
 comment on function public.millrace_renew(uuid, bigint[]) is
   'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" '
@@ -32623,13 +32979,15 @@ revoke all on function public.millrace_renew(uuid, bigint[]) from public, anon, 
 
 grant execute on function public.millrace_renew(uuid, bigint[]) to service_role;
 
-comment on function public.millrace_leave(uuid, boolean) is
+comment on function public.millrace_leave(uuid, boolean, real, bigint) is
   'Signs a worker off, unless work has come meanwhile: then left is false and it should claim '
-  'again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there.';
+  'again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there. '
+  'p_row_cpu_ms and p_row_bytes: what it reckons that a row of its stage takes of an isolate.';
 
-revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
+revoke all on function public.millrace_leave(uuid, boolean, real, bigint)
+  from public, anon, authenticated;
 
-grant execute on function public.millrace_leave(uuid, boolean) to service_role;
+grant execute on function public.millrace_leave(uuid, boolean, real, bigint) to service_role;
 
 comment on view millrace.run_faults is
   'Runs that nobody will end or that contradict their state, for check_invariants().';
@@ -33173,8 +33531,11 @@ begin
       'millrace.invariant_findings(bool)', 'millrace.alive_since()',
       'millrace.live_workers(int4)', 'millrace.has_ready_work(int4)',
       'millrace.may_scale_out(millrace.stages)',
-      'millrace.claim(millrace.stages, uuid, uuid, int4)',
-      'millrace.drop_claims(uuid, uuid, int4)',
+      'millrace.next_alone(millrace.stages, bool, bool)',
+      'millrace.claim_together(millrace.stages, uuid, uuid, int4)',
+      'millrace.claim_alone(millrace.stages, uuid, uuid, int8)',
+      'millrace.claim(millrace.stages, millrace.workers, int4)',
+      'millrace.work_on(uuid, int4)', 'millrace.drop_claims(uuid, uuid, int4)',
       'millrace.project_started(millrace.stages, text[])', 'millrace.held_items(uuid, int8[])',
       'millrace.give_back(millrace.stages, uuid, int8[], int8[])',
       'millrace.advance(int4, int8[], bool)', 'millrace.advance_each(int4, int8[])',
@@ -33201,7 +33562,8 @@ begin
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
       'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
       'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
-      'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
+      'millrace.close_failed(millrace.work[])', 'millrace.clear_suspects(int4)',
+      'millrace.fail(int4, millrace.work[])',
       'millrace.end_runs(int8[], millrace.run_status, int4)',
       'millrace.on_status_written(int4, text, text, text[], text[])',
       'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',
@@ -33245,11 +33607,13 @@ begin
       'millrace.is_last_word(millrace.attempts)', 'millrace.name_parents(int4, int8[])',
       'millrace.retry_stage(int4, text, int8[])', 'millrace.retry_runs(int8[])',
       'millrace.refuse_orphan(millrace.runs)', 'millrace.retry_one(int8, text)',
-      'millrace.retry(int8, text)', 'millrace.status_columns_of(millrace.pipelines)',
+      'millrace.retry(int8, text)', 'millrace.bounded_cpu(float8)',
+      'millrace.learn_row_cost(int4, float4, int8)', 'millrace.learn_from_loss(int4, uuid[])',
+      'millrace.choose_places(int4)', 'millrace.status_columns_of(millrace.pipelines)',
       'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
-      'public.millrace_complete(uuid, int4, json, int4)',
-      'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool)',
+      'public.millrace_complete(uuid, int4, json, int4, bool)',
+      'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool, float4, int8)',
       'millrace.must_stay(millrace.workers)', 'millrace.schedule_polls()',
       'millrace.wake_job_poll()', 'millrace.check_setting()', 'millrace.setting(text)',
       'millrace.batch_bytes(text)', 'millrace.batch_bytes()', 'millrace.ways_of(int4)',
@@ -33269,12 +33633,14 @@ begin
       'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
       'millrace.live_counts(int4)', 'millrace.timeline(int8)',
       'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
-      'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
+      'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
+      'millrace.free_places(millrace.stages, millrace.workers)',
       'millrace.claim_allowed(millrace.call, int4, bool)',
-      'millrace.claim_next(millrace.call, int4, int4, json, int4[])',
+      'millrace.hand_out(millrace.call, uuid, millrace.claimed[], int8[], text[])',
+      'millrace.claim_next(millrace.call, int4, int4, json, int4[], bool)',
       'millrace.repeat_answer(millrace.call, json)', 'millrace.followers_with_work(int4)',
-      'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[])',
+      'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[], bool)',
       'millrace.share_of(millrace.shared_limits)',
       'millrace.note_refusals(int4, millrace.work[])',
       'millrace.lowered(millrace.shared_limits, millrace.limit_refusals)',
@@ -33395,9 +33761,8 @@ begin
       'millrace.check_child(jsonb, jsonb)', 'millrace.stages_after(text, jsonb)',
       'millrace.check_rival(jsonb, jsonb)', 'millrace.check_fan_in(jsonb)',
       'millrace.take_from_groups(millrace.stages, text[], int4, uuid, timestamptz)',
-      'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
       'millrace.take_by_turns(millrace.stages, uuid, int4, uuid, timestamptz, int8)',
-      'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
+      'millrace.claim_groups(millrace.stages, millrace.workers, int4, millrace.limiters)',
       'millrace.consume_child_tallies(int8)', 'millrace.recount_children(int8)',
       'millrace.hold_fan_out(int8)', 'millrace.collect_children(int8)',
       'public.millrace_collect_children(int8[])', 'millrace.parents_to_collect(int8[])',
@@ -33530,7 +33895,7 @@ begin
       'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.may_claim(millrace.stages)', 'millrace.lock_limiters(text)',
-      'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
+      'millrace.claim_limited(millrace.stages, millrace.workers, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4, int4, int4)',
       'millrace.give_back_limits(millrace.stages, int8[], int8[])',
       'millrace.heed_clock(int4)', 'millrace.drop_old_news(int4)',

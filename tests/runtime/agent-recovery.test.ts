@@ -1,11 +1,11 @@
 // Agents over the real engine: the runtime's own drain and handler, a database, and a model that replies by what it is told.
-import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, vi } from 'vitest';
 import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
+import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { answering, calling, lookTool, makeAgent } from '../support/agent-model.ts';
 import { databaseRpc } from '../support/database-rpc.ts';
@@ -51,11 +51,12 @@ async function invoke(engine: Engine, env: Record<string, string>, tool: ReturnT
     waker,
     collector: new ChildCollector({ engine: client, waker, log }),
     log,
-    host: randomUUID(),
+    isolate: new Isolate(),
+    probe: async () => true,
     assumed: { batch_size: 1, timeout_ms: 5_000, result_limit_bytes: 10_000 },
-    run: (item, limits, controller, worker) => {
-      const checkpoints = createCheckpoints({ engine: client, worker, item, signal: controller.signal });
-      const given = { stage, item, limits, env, callbackUrl: 'http://callback.test', controller, checkpoints };
+    run: (item, { worker, ...context }) => {
+      const checkpoints = createCheckpoints({ engine: client, worker, item, signal: context.controller.signal });
+      const given = { stage, item, ...context, env, callbackUrl: 'http://callback.test', checkpoints };
       return runHandler({ ...given, children: keepChildren() });
     },
   });

@@ -2,6 +2,7 @@ import process from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
 import type { Item, OutcomeItem } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { HeldItems } from '../../supabase/functions/_millrace/worker/held-items.ts';
+import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
 import { budgetOf, gate, makeDrain } from '../support/make-drain.ts';
 
@@ -120,7 +121,7 @@ describe('whatever a handler throws', () => {
 });
 
 test('an item whose handler could not even be run finishes as failed', async () => {
-  const held = new HeldItems(() => Promise.reject(new Error('broken')));
+  const held = new HeldItems(new Isolate(), () => Promise.reject(new Error('broken')));
   held.add([makeItem(1)]);
   await vi.waitFor(() => expect(held.running).toBe(0));
   expect(held.ready(Date.now())).toMatchObject([

@@ -7,6 +7,7 @@ import { defineStage, type HandlerContext } from '../../supabase/functions/_mill
 import type { Budget } from '../../supabase/functions/_millrace/worker/budget.ts';
 import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
+import { Isolate, type Probe } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { FakeEngine } from './fake-engine.ts';
 import { keepChildren } from './kept-children.ts';
@@ -58,7 +59,7 @@ export function budgetOf(ms: number, savingMs = 0, fits?: () => boolean): Budget
 export function makeDrain(
   fake: FakeEngine,
   handler: TestHandler,
-  changes: { budget?: Budget; batchSize?: number } = {},
+  changes: { budget?: Budget; batchSize?: number; isolate?: Isolate; probe?: Probe } = {},
 ) {
   const log = keepLog();
   const woken: WakeTarget[] = [];
@@ -74,17 +75,17 @@ export function makeDrain(
     waker,
     collector: new ChildCollector({ engine, waker, log }),
     log,
-    host: '00000000-0000-4000-8000-000000000000',
+    isolate: changes.isolate ?? new Isolate(),
+    probe: changes.probe ?? (async () => true),
     batchSize: changes.batchSize,
     assumed: { batch_size: 3, timeout_ms: 2_000, result_limit_bytes: 10_000 },
-    run: (item, limits, controller) =>
+    run: (item, context) =>
       runHandler({
         stage,
         item,
-        limits,
+        ...context,
         env: {},
         callbackUrl: 'http://callback.test',
-        controller,
         checkpoints: keepCheckpoints(),
         children: keepChildren(),
       }),

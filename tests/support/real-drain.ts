@@ -1,11 +1,11 @@
 // One invocation of a stage's function over the real engine: the runtime's own drain, handler, spawning and collecting children.
-import { randomUUID } from 'node:crypto';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain, type DrainEnd } from '../../supabase/functions/_millrace/worker/drain.ts';
+import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { databaseRpc } from './database-rpc.ts';
 import type { Engine } from './engine.ts';
@@ -47,13 +47,18 @@ export async function invoke(engine: Engine, stage: Stage, interrupt: Interrupti
     waker,
     collector: new ChildCollector({ engine: client, waker, log }),
     log,
-    host: randomUUID(),
-    assumed: { batch_size: definition.batchSize, timeout_ms: 10_000, result_limit_bytes: definition.resultLimitBytes },
-    run: (item, limits, controller, worker) => {
-      const children = createChildren({ engine: client, waker, worker, item, signal: controller.signal });
+    isolate: new Isolate(),
+    probe: async () => true,
+    assumed: {
+      batch_size: definition.batchSize ?? 10,
+      timeout_ms: 10_000,
+      result_limit_bytes: definition.resultLimitBytes,
+    },
+    run: (item, { worker, ...context }) => {
+      const children = createChildren({ engine: client, waker, worker, item, signal: context.controller.signal });
       const checkpoints = keepCheckpoints();
       const callbackUrl = 'http://callback.test';
-      return runHandler({ stage, item, limits, env: {}, callbackUrl, controller, checkpoints, children });
+      return runHandler({ stage, item, ...context, env: {}, callbackUrl, checkpoints, children });
     },
   });
   const ended = drain.run();

@@ -67,11 +67,39 @@ begin
 end
 $$;
 
--- queued → started for up to p_limit due attempts of a stage, under one lease: one statement for a
--- stage without limits. The token is null when there is nothing to claim. Workers of one host claim
--- by turns, so that one which must be alone sees every other; one that must be alone waits at the
--- head until its host is idle, and never rides along behind others.
-create or replace function millrace.claim(
+-- Chooses and locks the attempt of a stage that runs alone on its host now, if there is one to run:
+-- queued, due, and isolated since its last isolate ended under it. A host that has nothing in work
+-- begins with one that was lost alone before (p_first), which so has the whole isolate to itself,
+-- and takes the others when nothing else is left to do. A worker that has left is in an isolate
+-- that the platform has retired: it runs them beside its successor, which goes on at full speed.
+create or replace function millrace.next_alone(
+  p_stage millrace.stages, p_first boolean, p_retired boolean
+) returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return (
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage.id
+      and a.isolated
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and (a.lost_alone or not p_first)
+      and not (a.lost_alone and p_retired)
+      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+    order by a.lost_alone desc, a.queue_at, a.id
+    limit 1
+    for update skip locked);
+end
+$$;
+
+-- queued → started for up to p_limit due attempts of a stage that may share their isolate, under
+-- one lease, in one statement. The token is null when there is nothing to claim.
+create or replace function millrace.claim_together(
   p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
 )
@@ -82,38 +110,25 @@ declare
   v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
 begin
-  if p_limit < 1 then
-    return;
-  end if;
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
-  with host as materialized (
-    select count(*) > 0 as busy, coalesce(bool_or(c.isolated), false) as isolated
-    from millrace.claims c where c.host = p_host and c.expires_at > v_now
-  ), picked as materialized (
-    select a.id, a.ctid, a.isolated
+  with picked as materialized (
+    select a.id, a.ctid
     from millrace.attempts a
-    where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      and not (select h.isolated from host h)
+    where a.stage_id = p_stage.id
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and not a.isolated
     order by a.queue_at, a.id
     limit p_limit
     for update skip locked
-  ), head as materialized (
-    select p.id, p.isolated from picked p limit 1
-  ), chosen as (
-    select p.id, p.ctid
-    from picked p
-    where case when (select h.isolated from head h)
-      then p.id = (select h.id from head h) and not (select h.busy from host h)
-      else not p.isolated end
   ), taken as (
     update millrace.attempts a
     set state = 'started', token = v_token, started_at = v_now
-    from chosen c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.isolated, a.retry_count, a.number, a.queue_at,
+    from picked c where a.ctid = c.ctid
+    returning a.id, a.run_id, a.retry_count, a.number, a.queue_at,
       coalesce(a.submission_id, a.id) as submission
   ), leased as (
     insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    select v_token, p_worker_id, p_host, v_now + p_stage.lease, bool_or(t.isolated),
+    select v_token, p_worker_id, p_host, v_now + p_stage.lease, false,
       array_agg(t.id order by t.queue_at, t.id)
     from taken t
     having count(*) > 0
@@ -121,13 +136,103 @@ begin
   select array_agg(t.id order by t.queue_at, t.id),
     array_agg(r.entity_id order by t.queue_at, t.id),
     array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
-      t.submission, t.number, t.isolated)::millrace.claimed order by t.queue_at, t.id)
+      t.submission, t.number, false)::millrace.claimed order by t.queue_at, t.id)
   into attempt_ids, entity_ids, items
   from taken t
   join millrace.runs r on r.id = t.run_id;
   if attempt_ids is not null then
     token := v_token;
   end if;
+end
+$$;
+
+-- queued → started for an attempt that runs alone, under a lease of its own.
+create or replace function millrace.claim_alone(
+  p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_attempt_id bigint,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  token := gen_random_uuid();
+  attempt_ids := array[p_attempt_id];
+  update millrace.attempts a
+  set state = 'started', token = claim_alone.token, started_at = v_now
+  where a.id = p_attempt_id;
+  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+  values (token, p_worker_id, p_host, v_now + p_stage.lease, true, attempt_ids);
+  items := millrace.held_items(token, attempt_ids);
+  entity_ids := array[items[1].entity_id];
+end
+$$;
+
+-- Claims for a worker. Workers of one host claim by turns, so that one which must be alone sees
+-- every other. What must be alone keeps nothing else waiting: a host that is at work takes what may
+-- share its isolate, and one that runs something alone takes nothing beside it.
+create or replace function millrace.claim(
+  p_stage millrace.stages, p_worker millrace.workers, p_limit int,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_retired boolean := p_worker.left_at is not null;
+  v_host record;
+  v_alone bigint;
+  v_claim record;
+begin
+  if p_limit < 1 then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
+  v_host := millrace.work_on(p_worker.host, p_stage.id);
+  if v_host.alone then
+    return;
+  end if;
+  if not v_host.busy then
+    v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
+  end if;
+  if v_alone is null and not v_retired then
+    v_claim := millrace.claim_together(p_stage, p_worker.id, p_worker.host, p_limit);
+    if v_claim.token is null and not v_host.busy then
+      v_alone := millrace.next_alone(p_stage, false, false);
+    end if;
+  end if;
+  if v_alone is not null then
+    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
+  end if;
+  if v_alone is not null or not v_retired then
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+    items := v_claim.items;
+  end if;
+end
+$$;
+
+-- Tells whether a host has anything in work, and whether it runs something alone. Where nothing of
+-- the stage waits to run alone, an idle host counts as busy: nobody need look for it.
+create or replace function millrace.work_on(
+  p_host uuid, p_stage_id int, out busy boolean, out alone boolean
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  select count(*) > 0 or not exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage_id and a.isolated and a.queue_at <= v_now and a.state = 'queued'),
+    coalesce(bool_or(c.isolated), false)
+  into busy, alone
+  from millrace.claims c
+  where c.host = p_host and c.expires_at > v_now;
 end
 $$;
 

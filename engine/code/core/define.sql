@@ -42,13 +42,14 @@ as $$
   insert into millrace.stages as t (
     pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry,
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
-    child, fan_in, decision, agent, limits, has_groups, sla)
+    child, fan_in, decision, agent, limits, has_groups, sla, concurrency)
   select p_pipeline_id, s ->> 'name', s ->> 'kind',
     case when s ->> 'kind' not in ('manual', 'pipeline', 'gate') then coalesce(
       s ->> 'function',
       replace(concat_ws('-', p_definition ->> 'pipeline', s ->> 'name'), '_', '-')) end,
-    coalesce((s ->> 'batch_size')::int, 10),
-    coalesce((s ->> 'max_workers')::int, 2),
+    coalesce((s ->> 'batch_size')::int,
+      case when s ? 'concurrency' then least(50, (s ->> 'concurrency')::int) else 10 end),
+    coalesce((s ->> 'max_workers')::int, ceil((s ->> 'concurrency')::numeric / 50)::int, 2),
     make_interval(secs => coalesce((s ->> 'lease_seconds')::float8, 60)),
     make_interval(secs => coalesce((s ->> 'timeout_seconds')::float8, 30)),
     coalesce(s -> 'retry', '{}'),
@@ -60,22 +61,25 @@ as $$
     coalesce(s ->> 'on_failure', 'fail_run'),
     s -> 'child', s -> 'fan_in', s -> 'decision', s -> 'agent', millrace.limits_of(s),
     coalesce(s -> 'limits' ? 'concurrency' or (s #>> '{limits,priority}')::boolean, false),
-    make_interval(secs => (s ->> 'sla_seconds')::float8)
+    make_interval(secs => (s ->> 'sla_seconds')::float8), (s ->> 'concurrency')::int
   from jsonb_array_elements(p_definition -> 'stages') s
   on conflict on constraint stages_name_key do update set (
     kind, function_name, batch_size, max_workers, lease, timeout, retry,
     callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
-    child, fan_in, decision, agent, limits, has_groups, sla
+    child, fan_in, decision, agent, limits, has_groups, sla, concurrency
   ) = (
     excluded.kind, excluded.function_name, excluded.batch_size, excluded.max_workers,
     excluded.lease, excluded.timeout, excluded.retry, excluded.callback, excluded.poll_every,
     excluded.deadline, excluded.deadline_from, excluded.apply, excluded.result_limit_bytes,
     excluded.on_failure, excluded.child, excluded.fan_in, excluded.decision, excluded.agent,
-    excluded.limits, excluded.has_groups, excluded.sla),
+    excluded.limits, excluded.has_groups, excluded.sla, excluded.concurrency),
     sla_changed_at = case
       when t.sla is distinct from excluded.sla then millrace.now()
       else t.sla_changed_at
     end;
+  select millrace.choose_places(s.id)
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id;
 $$;
 
 -- Switches stages as the definition says; what somebody switched off by hand stays off where it

@@ -82,27 +82,28 @@ begin
     from unnest(p_items) i
     where a.id = i.attempt_id and a.state = i.was
     returning a.*, i.entity_id, i.was, i.job_id as reported_job,
+      coalesce(i.error ->> 'code' in ('lost_lease', 'resource_limit'), false) as lost,
+      coalesce(i.error ->> 'code', '') = 'released' as released,
       millrace.retry_due(a.stage_id, i.error, a.retry_count) as due
   ), again as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at,
-      created_at, late_at, isolated, submission_id)
+      created_at, late_at, isolated, lost_alone, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
       -- Read from the row as it was before this statement.
       (select o.late_at from millrace.attempts o where o.id = f.id),
-      coalesce(f.error ->> 'code' in ('lost_lease', 'resource_limit')
-        or f.isolated and f.error ->> 'code' = 'released', false),
+      f.lost or f.isolated and f.released, f.isolated and f.lost or f.lost_alone and f.released,
       -- The id of an earlier submission is kept until its job is known to have ended: a crash after
       -- submitting buys no second job. What a person failed by hand is submitted anew.
       case when f.was = 'started' and f.reported_job is null
         and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
-    from failed f
-    where f.due is not null
+    from failed f where f.due is not null
     order by f.run_id
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
       cost_usd, input_tokens, output_tokens)
-    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
-      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
+    select v_now, s.pipeline_id, s.id,
+      case when f.due is null then 'failed' else 'retried' end, count(*),
+      array_agg(millrace.ms_between(f.started_at, v_now)),
       array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
       array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
       millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
@@ -122,6 +123,28 @@ begin
     array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
   into changes, dead, due_now, grouped
   from failed f;
+end
+$$;
+
+-- A row has been found that ends its function: those that were beside it, and wait to run alone,
+-- may go together again. Another one among them is found like the first.
+create or replace function millrace.clear_suspects(p_stage_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set isolated = false
+  where a.id in (
+    select o.id
+    from millrace.attempts o
+    where o.stage_id = p_stage_id
+      and o.isolated
+      and not o.lost_alone
+      and o.queue_at is not null
+      and o.state = 'queued'
+    order by o.id
+    for update skip locked);
 end
 $$;
 
@@ -150,6 +173,13 @@ begin
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
+  end if;
+  if exists (
+      select
+      from unnest(p_items) i
+      join millrace.attempts a on a.id = i.attempt_id
+      where a.isolated and i.error ->> 'code' in ('lost_lease', 'resource_limit')) then
+    perform millrace.clear_suspects(p_stage_id);
   end if;
   if cardinality(v_failed.dead) = 0 then
     perform millrace.project(p_stage_id, v_failed.changes);

@@ -68,7 +68,7 @@ revoke all on function public.millrace_claim(text, text, uuid, uuid, int, int)
 grant execute on function public.millrace_claim(text, text, uuid, uuid, int, int) to service_role;
 
 create or replace function public.millrace_complete(
-  p_worker uuid, p_seq int, p_items json, p_limit int
+  p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -105,6 +105,13 @@ begin
   end if;
   v_items := millrace.parse_items(p_items, 'attempt');
   v_done := millrace.record_items(v_items);
+  v_worker.held := greatest(0, v_worker.held - case
+    when v_done.uniform then cardinality(v_items)
+    else (
+      select count(*)
+      from json_to_recordset(v_done.verdicts) v(verdict text)
+      where v.verdict not in ('busy', 'rejected'))
+    end);
   v_call := millrace.call_of(v_worker, v_worker.stage_id);
   v_stage := v_call.stage;
   if v_stage.kind = 'agent' then
@@ -115,15 +122,17 @@ begin
   end if;
   v_dropped := millrace.drop_claims(p_worker,
     case when v_done.uniform then v_items[1].token end, cardinality(v_items));
-  return millrace.answer_in_sequence(v_call, p_seq, p_limit, v_done.verdicts, v_done.ready);
+  return millrace.answer_in_sequence(
+    v_call, p_seq, p_limit, v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 end
 $$;
-comment on function public.millrace_complete(uuid, int, json, int) is
+comment on function public.millrace_complete(uuid, int, json, int, boolean) is
   'Records what became of a worker''s attempts (each with its token) and claims the next p_limit '
-  'in the same transaction.';
-revoke all on function public.millrace_complete(uuid, int, json, int)
+  'in the same transaction. With p_goodbye it signs the worker off if there is nothing to claim.';
+revoke all on function public.millrace_complete(uuid, int, json, int, boolean)
   from public, anon, authenticated;
-grant execute on function public.millrace_complete(uuid, int, json, int) to service_role;
+grant execute on function public.millrace_complete(uuid, int, json, int, boolean)
+  to service_role;
 
 create or replace function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
@@ -145,7 +154,6 @@ begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
-  update millrace.workers w set heartbeat_at = v_now where w.id = p_worker;
   with held as (
     select c.token from millrace.claims c
     where c.worker_id = p_worker order by c.token for update
@@ -164,6 +172,9 @@ begin
       where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
       offset 0) a
     where c.worker_id = p_worker);
+  update millrace.workers w
+  set heartbeat_at = v_now, held = cardinality(v_held)
+  where w.id = p_worker;
   return jsonb_build_object('renewed', cardinality(v_held),
     'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
 end
@@ -175,7 +186,8 @@ revoke all on function public.millrace_renew(uuid, bigint[]) from public, anon, 
 grant execute on function public.millrace_renew(uuid, bigint[]) to service_role;
 
 create or replace function public.millrace_leave(
-  p_worker uuid, p_hand_over boolean default false
+  p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
+  p_row_bytes bigint default null
 ) returns jsonb
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
@@ -201,6 +213,9 @@ begin
     return '{"left": true, "wake": []}';
   end if;
   perform millrace.drop_claims(p_worker);
+  if p_row_cpu_ms is not null then
+    perform millrace.learn_row_cost(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
+  end if;
   -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without
   -- a worker.
   if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
@@ -221,11 +236,13 @@ begin
   return jsonb_build_object('left', true, 'wake', v_wake);
 end
 $$;
-comment on function public.millrace_leave(uuid, boolean) is
+comment on function public.millrace_leave(uuid, boolean, real, bigint) is
   'Signs a worker off, unless work has come meanwhile: then left is false and it should claim '
-  'again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there.';
-revoke all on function public.millrace_leave(uuid, boolean) from public, anon, authenticated;
-grant execute on function public.millrace_leave(uuid, boolean) to service_role;
+  'again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there. '
+  'p_row_cpu_ms and p_row_bytes: what it reckons that a row of its stage takes of an isolate.';
+revoke all on function public.millrace_leave(uuid, boolean, real, bigint)
+  from public, anon, authenticated;
+grant execute on function public.millrace_leave(uuid, boolean, real, bigint) to service_role;
 
 -- Says whether a worker that wants to leave should look at its queue once more. Whoever enqueues
 -- holds the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is

@@ -23,8 +23,12 @@ begin
       'attempt_id', a.id,
       'token', a.token,
       'outcome', 'failed',
-      'error', jsonb_build_object('code', 'lost_lease',
-        'message', 'the worker ended without a word and its lease expired'),
+      'error', case
+        when a.lost_alone then jsonb_build_object('code', 'resource_limit',
+          'message', 'its function ended without a word while it ran this row alone, a second '
+            'time: the row takes more CPU or memory than the platform allows')
+        else jsonb_build_object('code', 'lost_lease',
+          'message', 'the worker ended without a word and its lease expired') end,
       'run_id', a.run_id,
       'stage_id', a.stage_id,
       'entity_id', r.entity_id,
@@ -35,6 +39,14 @@ begin
     where a.id = any (v_ids)
       and a.state = 'started'
       and c.token = any (v_tokens)));
+  perform millrace.learn_from_loss(l.stage_id, l.hosts)
+  from (
+    select i.stage_id, array_agg(distinct c.host) as hosts
+    from unnest(v_done.items) i
+    join millrace.claims c on c.token = i.token and not c.isolated
+    where i.verdict is distinct from 'busy'
+    group by i.stage_id
+    order by i.stage_id) l;
   perform millrace.wake(v_done.ready);
   return (
     select count(*)

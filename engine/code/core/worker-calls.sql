@@ -62,7 +62,9 @@ begin
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o
-     where o.name = 'last_sweep_at') as last_sweep_at
+     where o.name = 'last_sweep_at') as last_sweep_at,
+    (select c.cpu_ms from millrace.row_costs c
+     where c.stage_id = s.id) as row_cpu_ms
   into v_call
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
@@ -74,10 +76,11 @@ $$;
 -- Builds the answer to claim and complete alike: the batch, the functions that the worker should
 -- wake now, and the fan-outs whose children have reported. p_wait_ms: how long a worker
 -- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
--- asked for and there was, since its batch has all the bytes that one may have.
+-- asked for and there was, since its batch has all the bytes that one may have. p_left: it said
+-- goodbye with this call, and may go.
 create or replace function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
-  p_wait_ms int default null, p_cut boolean default false
+  p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
 ) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -100,13 +103,15 @@ begin
     'stage', json_build_object(
       'batch_size', v_stage.batch_size,
       'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
-      'result_limit_bytes', v_stage.result_limit_bytes),
+      'result_limit_bytes', v_stage.result_limit_bytes,
+      'row_cpu_ms', p_call.row_cpu_ms),
     'batch', p_batch,
     'wake', v_wake,
     'items', p_verdicts,
     'wait_ms', p_wait_ms,
     'sweep_due', millrace.sweep_due(p_call.last_sweep_at),
     'cut', p_cut,
+    'left', p_left,
     'collect', v_collect);
 end
 $$;
@@ -134,6 +139,40 @@ begin
 end
 $$;
 
+-- Counts the places of a stage that a worker may fill now. As long as each worker holds a batch at
+-- most, and they are no more than the maximum, there is nothing to count. But one that has left
+-- finishes what it holds beside its successor, and the number that a definition gives may be no
+-- multiple of a batch. Claims that count pass one at a time.
+create or replace function millrace.free_places(
+  p_stage millrace.stages, p_worker millrace.workers
+) returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_since timestamptz := millrace.alive_since();
+  v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
+begin
+  if p_stage.concurrency is null and not exists (
+      select
+      from millrace.workers w
+      where w.stage_id = p_stage.id
+        and w.left_at is not null
+        and w.held > 0
+        and w.heartbeat_at > v_since) then
+    return 1000;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
+  return greatest(0, v_places - p_worker.held - (
+    select coalesce(sum(w.held), 0)
+    from millrace.workers w
+    where w.stage_id = p_stage.id
+      and (w.left_at is null or w.held > 0)
+      and w.id <> p_worker.id
+      and w.heartbeat_at > v_since));
+end
+$$;
+
 -- Claims what is queued, as far as the stage's limits and its tenants' quotas allow. p_may_wait:
 -- its worker has nothing to hand in, and so may wait for its turn to claim. The token is null when
 -- it got nothing.
@@ -148,13 +187,15 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
-  v_worker millrace.workers := p_call.worker;
   v_claim record;
 begin
+  if v_limit > 0 then
+    v_limit := least(v_limit, millrace.free_places(v_stage, p_call.worker));
+  end if;
   if v_stage.limits is null then
-    v_claim := millrace.claim(v_stage, v_worker.id, v_worker.host, v_limit);
+    v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
   else
-    v_claim := millrace.claim_limited(v_stage, v_worker.id, v_worker.host, v_limit, p_may_wait);
+    v_claim := millrace.claim_limited(v_stage, p_call.worker, v_limit, p_may_wait);
     wait_ms := v_claim.wait_ms;
   end if;
   token := v_claim.token;
@@ -163,6 +204,9 @@ begin
   items := v_claim.items;
   taken := cardinality(attempt_ids);
   if token is null then
+    if v_limit = 0 and p_limit > 0 and p_call.open then
+      wait_ms := 50;
+    end if;
     return;
   end if;
   if v_stage.counted then
@@ -181,64 +225,97 @@ begin
 end
 $$;
 
+-- Builds the batch of a claim, gives back what it has no room for, and shows the rest on the
+-- entities. Says how many it kept, and whether it gave any back.
+create or replace function millrace.hand_out(
+  p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
+  p_entity_ids text[], out batch json, out kept int, out cut boolean
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_bytes bigint := millrace.batch_bytes(p_call.batch_bytes);
+  v_ids bigint[] := p_attempt_ids;
+  v_filled record;
+begin
+  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
+  kept := v_filled.kept;
+  cut := kept < cardinality(p_attempt_ids);
+  if cut then
+    v_ids := p_attempt_ids[:kept];
+    perform millrace.give_back(v_stage, p_token, v_ids, p_attempt_ids[kept + 1:]);
+  end if;
+  perform millrace.project_started(v_stage, p_entity_ids[:kept]);
+  -- A user's trigger may have ended one of them there and then.
+  if kept > (
+      select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
+  then
+    v_filled := millrace.held_batch(v_stage, p_token, v_ids, v_bytes);
+  end if;
+  batch := v_filled.batch;
+  kept := v_filled.kept;
+end
+$$;
+
 -- Does the claiming half of millrace_claim and millrace_complete: claims for a signed-on worker,
--- shows that on the entities, remembers the claim for a repeat, and sees to scaling out.
+-- shows that on the entities, remembers the claim for a repeat, and sees to scaling out. p_goodbye:
+-- the worker leaves if there is nothing for it. One that has left stays so; when it reports, the
+-- places that it frees may need somebody.
 create or replace function millrace.claim_next(
-  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
 ) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
+  v_worker millrace.workers := p_call.worker;
   v_claim record;
-  v_filled record;
+  v_out record;
   v_batch json := '[]';
-  v_shown boolean;
+  v_kept int := 0;
   v_cut boolean := false;
+  v_left boolean;
   v_wake int[] := array_remove(p_ready, v_stage.id);
 begin
   v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
   if v_claim.token is not null then
-    v_filled := millrace.fill_batch(v_stage, v_claim.token, v_claim.items, v_claim.entity_ids,
-      millrace.batch_bytes(p_call.batch_bytes));
-    v_cut := v_filled.kept < cardinality(v_claim.attempt_ids);
-    if v_cut then
-      perform millrace.give_back(v_stage, v_claim.token, v_claim.attempt_ids[:v_filled.kept],
-        v_claim.attempt_ids[v_filled.kept + 1:]);
-      v_claim.attempt_ids := v_claim.attempt_ids[:v_filled.kept];
-      v_claim.entity_ids := v_claim.entity_ids[:v_filled.kept];
-    end if;
-    v_shown := millrace.project_started(v_stage, v_claim.entity_ids);
-    -- A user's trigger may have ended one of them there and then.
-    if v_filled.kept > (
-        select count(*)
-        from millrace.attempts a
-        where a.id = any (v_claim.attempt_ids) and a.state = 'started') then
-      v_filled := millrace.held_batch(v_stage, v_claim.token, v_claim.attempt_ids,
-        millrace.batch_bytes(p_call.batch_bytes));
-    end if;
-    v_batch := v_filled.batch;
-    -- A full claim with more behind it: that is how a stage scales out. One that must be alone
-    -- fills its host.
-    if (v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated)
-      and millrace.may_scale_out(v_stage) then
-      v_wake := v_wake || v_stage.id;
-    end if;
+    v_out := millrace.hand_out(
+      p_call, v_claim.token, v_claim.items, v_claim.attempt_ids, v_claim.entity_ids);
+    v_batch := v_out.batch;
+    v_kept := v_out.kept;
+    v_cut := v_out.cut;
   end if;
-  update millrace.workers w
-  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(), left_at = null,
-    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end
-  where w.id = (p_call.worker).id;
+  -- A full claim with more behind it: that is how a stage scales out. One that must be alone fills
+  -- its host. Who has left frees places that may need somebody.
+  if (case
+      when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
+      when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
+        then millrace.may_scale_out(v_stage)
+    end) then
+    v_wake := v_wake || v_stage.id;
+  end if;
   if cardinality(v_wake) > 0 then
-    v_wake := millrace.stages_to_wake(v_wake, v_stage.id);
+    v_wake := millrace.stages_to_wake(
+      v_wake, case when v_worker.left_at is null then v_stage.id end);
   end if;
+  -- After the wake-ups: who holds a stage's lock to leave it waits for no other's.
+  v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
+    and not millrace.must_stay(v_worker);
+  update millrace.workers w
+  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
+    left_at = case when v_left then millrace.now() else w.left_at end,
+    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
+    held = v_worker.held + v_kept, taken = w.taken + v_kept
+  where w.id = v_worker.id;
   return millrace.claim_answer(p_call,
     case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
       else 'working' end,
     case when v_stage.bypassed then 'the stage is bypassed'
       when not p_call.open then 'the stage or its pipeline is switched off' end,
-    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut);
+    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut, v_left);
 end
 $$;
 
@@ -279,7 +356,8 @@ $$;
 -- Claims for the next call of a worker, or repeats the answer to its last. The next number is a new
 -- call, the last one a repeat; anything else is an error.
 create or replace function millrace.answer_in_sequence(
-  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[]
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
+  p_goodbye boolean default false
 ) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -295,6 +373,6 @@ begin
       using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
         'repeat a number only to repeat a call.';
   end if;
-  return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready);
+  return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready, p_goodbye);
 end
 $$;

@@ -53,41 +53,6 @@ begin
 end
 $$;
 
--- queued → started for the oldest isolated attempt, if its host has nothing else in work. is_due
--- tells whether there is one.
-create or replace function millrace.take_isolated(
-  p_stage millrace.stages,
-  p_busy boolean,
-  p_token uuid,
-  p_now timestamptz,
-  out is_due boolean,
-  out attempt_id bigint,
-  out concurrency_group text)
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  select a.id, a.concurrency_group
-  into attempt_id, concurrency_group
-  from millrace.attempts a
-  where a.stage_id = p_stage.id
-    and a.isolated
-    and a.queue_at <= p_now
-    and a.state = 'queued'
-    and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
-  order by a.queue_at, a.id
-  limit 1
-  for update skip locked;
-  is_due := attempt_id is not null;
-  if p_busy then
-    attempt_id := null;
-  end if;
-  update millrace.attempts a
-  set state = 'started', token = p_token, started_at = p_now
-  where a.id = attempt_id;
-end
-$$;
-
 -- queued → started for up to p_room attempts, round by round: each round takes a share from every
 -- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
 create or replace function millrace.take_by_turns(
@@ -145,13 +110,10 @@ begin
 end
 $$;
 
--- Claims at a stage with groups, by turns; an isolated attempt that is due goes first, and by
--- itself. When it takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+-- Claims at a stage with groups, by turns; what must be alone as claim() takes it. When it takes
+-- nothing, wait_ms says after how long to ask again; null: not by waiting.
 create or replace function millrace.claim_groups(
-  p_stage millrace.stages,
-  p_worker_id uuid,
-  p_host uuid,
-  p_room int,
+  p_stage millrace.stages, p_worker millrace.workers, p_room int,
   inout limiter millrace.limiters,
   out token uuid,
   out attempt_ids bigint[],
@@ -162,33 +124,40 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_retired boolean := p_worker.left_at is not null;
   v_token uuid := gen_random_uuid();
-  v_host record;
-  v_isolated record;
+  v_host record := millrace.work_on(p_worker.host, p_stage.id);
   v_turns record;
+  v_alone bigint;
+  v_claim record;
   v_taken bigint[] := '{}';
 begin
-  select count(*) > 0 as busy, bool_or(c.isolated) as isolated
-  into v_host
-  from millrace.claims c
-  where c.host = p_host and c.expires_at > v_now;
-  if v_host.isolated then
+  if v_host.alone then
     return;
   end if;
   limiter := millrace.admit_arrivals(p_stage.id, limiter, p_room);
-  v_isolated := millrace.take_isolated(p_stage, v_host.busy, v_token, v_now);
-  if v_isolated.attempt_id is not null then
-    v_taken := array[v_isolated.attempt_id];
-    perform millrace.note_in_flight(
-      p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
-  elsif not v_isolated.is_due then
+  if not v_host.busy then
+    v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
+  end if;
+  if v_alone is null and not v_retired then
     v_turns := millrace.take_by_turns(
-      p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
+      p_stage, p_worker.id, p_room, v_token, v_now, limiter.last_turn);
     limiter.last_turn := v_turns.last_turn;
     v_taken := v_turns.attempt_ids;
     wait_ms := v_turns.wait_ms;
+    if cardinality(v_taken) = 0 and not v_host.busy then
+      v_alone := millrace.next_alone(p_stage, false, false);
+    end if;
   end if;
-  if cardinality(v_taken) > 0 then
+  if v_alone is not null then
+    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+    perform millrace.note_in_flight(p_stage, attempt_ids, array(
+      select a.concurrency_group from millrace.attempts a where a.id = v_alone),
+      token, p_worker.id);
+  elsif cardinality(v_taken) > 0 then
     token := v_token;
     attempt_ids := v_taken;
     entity_ids := array(
@@ -198,7 +167,7 @@ begin
       join millrace.runs r on r.id = a.run_id
       order by i.place);
     insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    values (v_token, p_worker_id, p_host, v_now + p_stage.lease, v_isolated.is_due, attempt_ids);
+    values (token, p_worker.id, p_worker.host, v_now + p_stage.lease, false, attempt_ids);
   end if;
 end
 $$;

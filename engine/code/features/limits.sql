@@ -180,8 +180,7 @@ $$;
 -- long to ask again; null: not by waiting.
 create or replace function millrace.claim_limited(
   p_stage millrace.stages,
-  p_worker_id uuid,
-  p_host uuid,
+  p_worker millrace.workers,
   p_limit int,
   p_may_wait boolean,
   out token uuid,
@@ -198,11 +197,11 @@ declare
   v_claim record;
 begin
   if p_limit < 1 then
-    perform millrace.check_slots(p_stage.id, p_worker_id, 0);
+    perform millrace.check_slots(p_stage.id, p_worker.id, 0);
     return;
   end if;
   -- The host's lock comes first, as claim() takes it, so that all have the same order.
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_host::text));
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
   v_limiter := millrace.pass_limiter(p_stage.id, p_may_wait);
   if v_limiter.stage_id is null then
     wait_ms := 50;
@@ -215,18 +214,18 @@ begin
     wait_ms := 50;
     return;
   end if;
-  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker_id, v_limiter.checked_to);
+  v_limiter.checked_to := millrace.check_slots(p_stage.id, p_worker.id, v_limiter.checked_to);
   v_room := millrace.room_at(p_stage, v_limiter, p_limit);
   wait_ms := v_room.wait_ms;
   if v_room.room > 0 and p_stage.has_groups then
-    v_claim := millrace.claim_groups(p_stage, p_worker_id, p_host, v_room.room, v_limiter);
+    v_claim := millrace.claim_groups(p_stage, p_worker, v_room.room, v_limiter);
     v_limiter := v_claim.limiter;
     wait_ms := v_claim.wait_ms;
   elsif v_room.room > 0 then
-    v_claim := millrace.claim(p_stage, p_worker_id, p_host, v_room.room);
+    v_claim := millrace.claim(p_stage, p_worker, v_room.room);
     items := v_claim.items;
     perform millrace.note_in_flight(
-      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker_id);
+      p_stage, v_claim.attempt_ids, null, v_claim.token, p_worker.id);
   end if;
   if v_room.room > 0 then
     token := v_claim.token;

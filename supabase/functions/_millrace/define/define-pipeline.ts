@@ -2,6 +2,9 @@ import { checkAlerts, checkGraph, checkReplaces, definitionFaults } from './defi
 import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
 import { snakeKeys } from './snake-keys.ts';
 
+/** Enough for a stage that waits for seconds, and little enough for what most providers let one account ask at once. */
+const DEFAULT_CONCURRENCY = 50;
+
 /** A checked pipeline definition; `Name` is any of its stages' names. */
 export interface PipelineDefinition<Name extends string = string> {
   name: string;
@@ -25,8 +28,7 @@ export interface PipelineDefinition<Name extends string = string> {
  *     pack: {
  *       kind: 'function',
  *       function: 'orders-pack',
- *       batchSize: 10,
- *       maxWorkers: 2,
+ *       concurrency: 50,
  *       leaseSeconds: 60,
  *       timeoutSeconds: 30,
  *       retry: { maxAttempts: 4, backoff: { kind: 'list', seconds: [5, 60, 600] } },
@@ -43,10 +45,11 @@ export function definePipeline<Input extends PipelineInput>(
     const faults = definitionFaults(parsed.error, input).join('; ');
     throw new Error(`Pipeline ${String(input.name)} is not defined correctly. ${faults}`);
   }
-  const { stages, name: pipeline } = parsed.data;
+  const { name: pipeline } = parsed.data;
   checkReplaces(parsed.data);
   checkAlerts(parsed.data);
-  checkGraph(pipeline, stages);
+  checkGraph(pipeline, parsed.data.stages);
+  const stages = withPlaces(parsed.data.stages);
   return {
     name: pipeline,
     stages,
@@ -57,8 +60,29 @@ export function definePipeline<Input extends PipelineInput>(
       }
       return found;
     },
-    toJson: () => definitionJson(parsed.data),
+    toJson: () => definitionJson({ ...parsed.data, stages }),
   };
+}
+
+/** The stages with the number of their places written out. Throws an error that names a stage that gives it twice. */
+function withPlaces(stages: Record<string, StageDefinition>): Record<string, StageDefinition> {
+  return Object.fromEntries(
+    Object.entries(stages).map(([name, stage]) => {
+      if (!('function' in stage)) return [name, stage];
+      const { concurrency, batchSize, maxWorkers } = stage;
+      const byHand = batchSize !== undefined || maxWorkers !== undefined;
+      if (concurrency !== undefined && byHand) {
+        throw new Error(
+          `stages.${name}.concurrency is ${concurrency}, but batchSize or maxWorkers is given as well: keep concurrency, ` +
+            'for which the engine chooses both, or give these two alone.',
+        );
+      }
+      const places = byHand
+        ? { batchSize: batchSize ?? 10, maxWorkers: maxWorkers ?? 2 }
+        : { concurrency: concurrency ?? DEFAULT_CONCURRENCY };
+      return [name, { ...stage, ...places }];
+    }),
+  );
 }
 
 /** A definition as millrace.define(jsonb) takes it, checked or not. */

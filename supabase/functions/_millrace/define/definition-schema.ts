@@ -262,8 +262,11 @@ const worked = {
     'Use small letters, digits and -, a letter first.',
   ),
   ...graph,
-  batchSize: whole(1, 500).default(10),
-  maxWorkers: whole(1, 1_000).default(2),
+  /** How many rows are in work at once, 50 unless it says otherwise; the engine chooses batch and workers for it. */
+  concurrency: whole(1, 5_000).optional(),
+  /** Instead of `concurrency`: how many rows one worker holds (10), and how many workers there are at most (2). */
+  batchSize: whole(1, 500).optional(),
+  maxWorkers: whole(1, 1_000).optional(),
   leaseSeconds: number(5, 3_600).default(60),
   /** No worker may work longer than 190 s, so no handler may either. */
   timeoutSeconds: number(1, 190).default(30),

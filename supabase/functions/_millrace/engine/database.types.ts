@@ -16,13 +16,19 @@ export type EngineFunctions = {
     Returns: Json;
   };
   millrace_collect_children: { Args: { p_fan_outs: number[] }; Returns: Json };
-  millrace_complete: { Args: { p_items: Json; p_limit: number; p_seq: number; p_worker: string }; Returns: Json };
+  millrace_complete: {
+    Args: { p_goodbye?: boolean; p_items: Json; p_limit: number; p_seq: number; p_worker: string };
+    Returns: Json;
+  };
   millrace_dead_letters: { Args: { p_query?: Json }; Returns: Json };
   millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
   millrace_health: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_job_owner: { Args: { p_job: Json }; Returns: Json };
   millrace_journal: { Args: { p_query?: Json }; Returns: Json };
-  millrace_leave: { Args: { p_hand_over?: boolean; p_worker: string }; Returns: Json };
+  millrace_leave: {
+    Args: { p_hand_over?: boolean; p_row_bytes?: number; p_row_cpu_ms?: number; p_worker: string };
+    Returns: Json;
+  };
   millrace_metrics: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_note_deliveries: { Args: { p_deliveries: Json }; Returns: Json };
   millrace_note_faults: { Args: { p_faults: Json }; Returns: Json };

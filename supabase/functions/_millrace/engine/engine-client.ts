@@ -56,12 +56,17 @@ export interface Engine {
     seq: number;
     items: contract.OutcomeItem[];
     limit: number;
+    /** The worker holds nothing else, and signs off if there is nothing to claim. */
+    goodbye: boolean;
     afterTimeout?(limit: number): number;
   }): Promise<contract.Completion>;
   /** Renews all leases of a worker; of the attempts it names, `lost` are those that are no longer its own. */
   renew(worker: string, attempts: number[]): Promise<z.output<typeof contract.renewAnswer>>;
-  /** Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. */
-  leave(worker: string, handOver: boolean): Promise<z.output<typeof contract.leaveAnswer>>;
+  /**
+   * Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. `cost` is what a row
+   * takes of an isolate, as far as the worker can tell.
+   */
+  leave(worker: string, handOver: boolean, cost?: RowCost): Promise<z.output<typeof contract.leaveAnswer>>;
   wake(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.wakeAnswer>>;
   /** Starts the runs of a map attempt's children; an item whose key has one already is passed over. */
   spawn(
@@ -101,6 +106,12 @@ export interface Engine {
   metrics(): Promise<z.output<typeof metricsAnswer>>;
   /** What doctor() finds. Tried once. */
   health(): Promise<z.output<typeof healthAnswer>>;
+}
+
+/** What one row takes of an isolate: milliseconds of CPU and bytes of memory. */
+export interface RowCost {
+  cpuMs: number;
+  bytes: number;
 }
 
 /** What a callback says of its job: the attempt it was submitted for, or its id. */
@@ -188,14 +199,16 @@ function workerCalls(
       const args = { ...who, p_seq: seq, p_limit: limit };
       return call(contract.claimAnswer, 'millrace_claim', args, false, claimLess(afterTimeout)).then(heed);
     },
-    complete({ worker, seq, items, limit, afterTimeout }) {
-      const args = { p_worker: worker, p_seq: seq, p_items: items, p_limit: limit };
+    complete({ worker, seq, items, limit, goodbye, afterTimeout }) {
+      const args = { p_worker: worker, p_seq: seq, p_items: items, p_limit: limit, p_goodbye: goodbye };
       return call(contract.completeAnswer, 'millrace_complete', args, false, claimLess(afterTimeout)).then(heed);
     },
     renew: (worker, attempts) =>
       call(contract.renewAnswer, 'millrace_renew', { p_worker: worker, p_attempts: attempts }, true),
-    leave: (worker, handOver) =>
-      call(contract.leaveAnswer, 'millrace_leave', { p_worker: worker, p_hand_over: handOver }),
+    leave(worker, handOver, cost) {
+      const costs = cost ? { p_row_cpu_ms: cost.cpuMs, p_row_bytes: Math.round(cost.bytes) } : {};
+      return call(contract.leaveAnswer, 'millrace_leave', { p_worker: worker, p_hand_over: handOver, ...costs });
+    },
     wake: (stages) => call(contract.wakeAnswer, 'millrace_wake', { p_stages: stages }),
     collectChildren: (fanOuts) =>
       call(contract.collectAnswer, 'millrace_collect_children', { p_fan_outs: fanOuts }, true),

@@ -30,7 +30,13 @@ const verdict = z.object({
   reason: z.string().nullish(),
 });
 
-const stageLimits = z.object({ batch_size: z.number(), timeout_ms: z.number(), result_limit_bytes: z.number() });
+const stageLimits = z.object({
+  batch_size: z.number(),
+  timeout_ms: z.number(),
+  result_limit_bytes: z.number(),
+  /** What a row took of the CPU of isolates before this one, in milliseconds; null where none has told. */
+  row_cpu_ms: z.number().nullish(),
+});
 
 /** Fan-outs whose children have reported something. */
 const collect = z.array(z.number()).default([]);
@@ -49,6 +55,8 @@ const admitted = z.object({
   wait_ms: z.number().nullish(),
   /** Whether the engine cut the batch at the most bytes that one may have, with more queued. */
   cut: z.boolean().default(false),
+  /** Whether the worker is signed off: it had said goodbye, and there was nothing for it. */
+  left: z.boolean().default(false),
   collect,
   sweep_due,
 });

@@ -3,12 +3,14 @@ import type { Budget } from './budget.ts';
 import { ClaimPace } from './claim-pace.ts';
 import { ClaimSize } from './claim-size.ts';
 import type { HeldItems } from './held-items.ts';
+import type { Isolate } from './isolate.ts';
 import type { WorkerSession } from './worker-session.ts';
 
 export interface IntakeOptions {
   session: WorkerSession;
   held: HeldItems;
   budget: Budget;
+  isolate: Isolate;
   /** How many items to hold at a time, instead of the stage's own number. */
   batchSize: number | undefined;
 }
@@ -18,35 +20,60 @@ export class Intake {
   readonly pace = new ClaimPace();
   private readonly size = new ClaimSize();
   private stopped = false;
+  private reserved = 0;
 
   constructor(private readonly o: IntakeOptions) {}
 
   /** Takes nothing any more. */
   stop(): void {
     this.stopped = true;
+    this.reserve(0);
+  }
+
+  /** Whether this worker is to take no more, whatever becomes free: a successor should. */
+  get isOver(): boolean {
+    const { session, budget, isolate } = this.o;
+    return session.closed || this.stopped || isolate.retired || !budget.fits(session.limits.timeout_ms);
   }
 
   mayClaim(): boolean {
-    const { session, held, budget } = this.o;
-    return !session.closed && !this.stopped && !held.hasIsolated && budget.fits(session.limits.timeout_ms);
+    return !this.isOver && !this.o.held.hasIsolated;
   }
 
   /** How many items can be taken once `sent` of those held are recorded. */
   freeSlots(sent: number): number {
     if (!this.mayClaim()) return 0;
-    return this.size.next(this.capacity(), this.o.held.size - sent);
+    const wanted = this.size.next(this.capacity(), this.o.held.size - sent);
+    return Math.min(wanted, this.o.isolate.room() + this.reserved);
+  }
+
+  /** Says how many items to ask for with a call that records `sent` of those held, and keeps room for them. */
+  ask(sent: number): number {
+    return this.reserve(this.freeSlots(sent));
   }
 
   /** Asks the engine for as many items as there are free slots. */
   async claim(): Promise<void> {
     const { session, held } = this.o;
+    let limit = this.ask(0);
     // A first claim is made whatever the isolate has used up before, so that every invocation gets something done.
-    let limit = session.isNew ? this.capacity() : this.freeSlots(0);
+    if (session.isNew) limit ||= 1;
     const answer = await session.claim(held, limit, (tried) => {
       limit = this.timedOut(tried);
       return limit;
     });
     this.take(answer, limit);
+  }
+
+  /**
+   * Asks, in a retired isolate and with nothing in hand, for one item that must be alone. Resolves to whether it got one; at
+   * the isolate's or the worker's end it does not ask.
+   */
+  async claimAlone(): Promise<boolean> {
+    const { session, held, budget, isolate } = this.o;
+    if (!isolate.retired || isolate.isSpent || this.stopped || !budget.fits(session.limits.timeout_ms)) return false;
+    this.take(await session.claim(held, 1, () => 1), 1);
+    return held.size > 0;
   }
 
   /** A claim of `tried` items took too long; returns how many to try instead. */
@@ -56,10 +83,19 @@ export class Intake {
 
   /** Takes up what an answer brings; `limit` items were asked for. */
   take(answer: Claim, limit: number): void {
+    this.reserve(0);
     if (answer.status === 'refused') return;
+    this.o.isolate.learn(answer.stage.row_cpu_ms);
     this.o.held.add(answer.batch);
     if (limit > 0) this.size.answered(answer.cut, this.o.held.size);
     this.pace.answered(limit > 0 && answer.batch.length === 0, answer.wait_ms);
+  }
+
+  /** Keeps room in the isolate for so many rows, instead of what was kept before; returns for how many. */
+  private reserve(wanted: number): number {
+    this.o.isolate.unreserve(this.reserved);
+    this.reserved = this.o.isolate.reserve(wanted);
+    return this.reserved;
   }
 
   private capacity(): number {

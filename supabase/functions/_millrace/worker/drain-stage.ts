@@ -9,11 +9,10 @@ import { createBudget } from './budget.ts';
 import { ChildCollector } from './collect-children.ts';
 import { Drain, type DrainEnd } from './drain.ts';
 import { onUnload } from './edge-runtime.ts';
+import { thisIsolate } from './isolate.ts';
+import { createProbe } from './probe.ts';
 import { runHandler } from './run-handler.ts';
 import { createWaker } from './wake.ts';
-
-/** One id for all drains of this isolate. */
-const host = crypto.randomUUID();
 
 /** Runs one worker of a stage until it ends, and waits for the answers to its wake-ups. */
 export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
@@ -32,18 +31,19 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     waker,
     collector: new ChildCollector({ engine, waker, log }),
     log,
-    host,
+    isolate: thisIsolate,
+    probe: createProbe({ platform, functionName: definition.function, isolate: thisIsolate }),
     batchSize: settings.QUEUE_BATCH_SIZE,
     assumed: {
-      batch_size: definition.batchSize,
+      batch_size: definition.batchSize ?? Math.min(definition.concurrency ?? 1, 50),
       timeout_ms: definition.timeoutSeconds * 1000,
       result_limit_bytes: definition.resultLimitBytes,
     },
-    run: (item, limits, controller, worker) => {
-      const { signal } = controller;
+    run: (item, { worker, ...context }) => {
+      const { signal } = context.controller;
       const checkpoints = createCheckpoints({ engine, worker, item, signal });
       const children = createChildren({ engine, waker, worker, item, signal });
-      return runHandler({ stage, item, limits, env, callbackUrl, controller, checkpoints, children });
+      return runHandler({ stage, item, ...context, env, callbackUrl, checkpoints, children });
     },
   });
   const stopListening = onUnload((reason) => drain.unload(reason));

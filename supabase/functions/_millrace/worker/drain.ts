@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Budget } from './budget.ts';
 import { Intake } from './claim-work.ts';
 import { HeldItems } from './held-items.ts';
+import type { Probe } from './isolate.ts';
 import { OutcomeSaver } from './save-outcomes.ts';
 import { type SessionOptions, WorkerSession } from './worker-session.ts';
 
@@ -13,10 +14,21 @@ export interface DrainOptions extends SessionOptions {
   budget: Budget;
   /** How many items to hold at a time, instead of the stage's own number. */
   batchSize?: number | undefined;
-  run(item: Item, limits: StageLimits, controller: AbortController, worker: string): Promise<Outcome | null>;
+  probe: Probe;
+  run(item: Item, context: RunContext): Promise<Outcome | null>;
 }
 
-const GATHER_MS = 8;
+/** What a handler is run with. */
+export interface RunContext {
+  limits: StageLimits;
+  controller: AbortController;
+  worker: string;
+  /** Hears how many milliseconds of CPU the handler was seen to use. */
+  seen(ms: number): void;
+}
+
+/** How long a worker without anything in hand waits for room in its isolate, which others of it may still need. */
+const ROOM_PAUSE_MS = 100;
 
 /** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
 export class Drain {
@@ -28,17 +40,20 @@ export class Drain {
 
   constructor(private readonly o: DrainOptions) {
     const session = new WorkerSession(o);
-    const held = new HeldItems((item, controller) => o.run(item, session.limits, controller, session.worker));
+    const held = new HeldItems(o.isolate, (item, controller, seen) =>
+      o.run(item, { limits: session.limits, controller, worker: session.worker, seen }),
+    );
     this.session = session;
     this.held = held;
-    this.intake = new Intake({ session, held, budget: o.budget, batchSize: o.batchSize });
+    this.intake = new Intake({ session, held, budget: o.budget, isolate: o.isolate, batchSize: o.batchSize });
     this.saver = new OutcomeSaver({ session, held, intake: this.intake, log: o.log });
   }
 
   /** Works until the stage is empty or the budget is used. Never throws: what went wrong is in the log. */
   async run(): Promise<DrainEnd> {
-    const { log } = this.o;
+    const { log, isolate } = this.o;
     const { worker } = this.session;
+    const stopListening = isolate.onLook(() => this.held.nudge());
     try {
       const end = await this.work();
       log.info('drained', { worker, end });
@@ -48,13 +63,15 @@ export class Drain {
       log.error('a worker ended early, its leases will expire', { worker, error: messageOf(error), unsaved });
       return 'failed';
     } finally {
+      stopListening();
+      this.intake.stop();
       await this.session.end();
     }
   }
 
   /**
-   * Ends early: stops the handlers and puts their attempts back into the queue. Where the function has used up its CPU or
-   * memory, one of them is to blame, and the engine isolates them from then on. Any other reason, such as the end of the wall
+   * Ends early: stops the handlers and puts their attempts back into the queue. Where the isolate has all but used up its CPU or
+   * memory, one of them may be to blame, and the engine isolates those that may. Any other reason, such as the end of the wall
    * clock or a new deployment, says nothing about them.
    */
   unload(reason: string): void {
@@ -69,6 +86,7 @@ export class Drain {
     if (!this.timeoutFits()) return 'failed';
     await this.intake.claim();
     for (;;) {
+      this.o.isolate.look(this.o.probe);
       if (this.held.size > 0) {
         await this.step();
         this.intake.pace.wasBusy();
@@ -90,36 +108,42 @@ export class Drain {
     return false;
   }
 
-  /** With nothing in hand: asks for more, waits for a stage at its limits, or ends. */
+  /** With nothing in hand: asks for more, waits for a stage at its limits or for room in the isolate, or ends. */
   private async stepIdle(): Promise<DrainEnd | null> {
-    const { intake, session } = this;
-    if (!intake.mayClaim()) return await this.handOver();
+    const { intake, session, held } = this;
+    if (session.left && !intake.isOver) return 'empty';
+    if (intake.isOver) return await this.handOver();
     const idleUntil = intake.pace.idleUntil();
     if (idleUntil !== null) {
-      await this.held.changed(idleUntil);
-      if (!intake.mayClaim()) return null;
+      await held.changed(idleUntil);
+      if (intake.isOver) return null;
     } else if (intake.pace.sawEmpty && (await session.leave())) return 'empty';
+    else if (intake.freeSlots(0) === 0) {
+      await held.changed(Date.now() + ROOM_PAUSE_MS);
+      return null;
+    }
     await intake.claim();
     return null;
   }
 
   /** With items in hand: waits for something to do, then records what is finished or takes more into the free slots. */
   private async step(): Promise<void> {
-    const { held, intake, saver } = this;
+    const { held, intake, saver, session } = this;
     const { budget } = this.o;
+    // What is in hand runs to its end, while a successor takes its share of the queue.
+    if (intake.isOver && !session.closed && !this.unloading) await session.signOff();
     const refillAt = intake.freeSlots(0) > 0 ? intake.pace.refillAt : Infinity;
     if (held.ready(Date.now()).length === 0) await this.waitForWork(refillAt);
     if (Date.now() >= budget.endsAt) held.releaseRunning();
     if (held.ready(Date.now()).length > 0) {
-      // Handlers that end within the same few milliseconds share one call.
-      if (held.running > 0 && !this.unloading) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+      const pause = this.unloading ? 0 : Math.min(held.gatheringMs(), Math.max(8, budget.endsAt - Date.now()));
+      if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
       await saver.saveAll(held.ready(Date.now()));
     } else if (Date.now() >= refillAt) {
       await intake.claim();
     }
     if (this.unloading) saver.giveUpBusy('this function ended');
     else if (Date.now() >= budget.savesUntil) saver.giveUpBusy('all time to save was used');
-    else if (Date.now() >= budget.endsAt && held.running === 0 && held.size > 0) await this.session.signOff();
   }
 
   /** Waits until a handler ends, an outcome can be sent again, or it is time to take more or to stop. */
@@ -129,9 +153,16 @@ export class Drain {
     await this.held.changed(Math.min(this.held.nextSendAt(), refillAt, Math.max(end, Date.now() + 5)));
   }
 
+  /**
+   * Signs off, unless it has. A retired isolate then runs what must be alone, one after the other, for nothing else can come to
+   * it: the engine hands nothing else to a worker that has left.
+   */
   private async handOver(): Promise<DrainEnd> {
-    await this.session.signOff();
+    const { session, intake, held } = this;
+    await session.signOff();
     if (this.unloading) return 'unloaded';
-    return this.session.closed ? 'refused' : 'handed_over';
+    if (session.closed) return 'refused';
+    while (await intake.claimAlone()) while (held.size > 0) await this.step();
+    return 'handed_over';
   }
 }

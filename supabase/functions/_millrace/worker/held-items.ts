@@ -1,13 +1,18 @@
 import type { Item, Outcome, OutcomeItem, PlatformLimit } from '../engine/engine-contract.ts';
 import { classify, PermanentError } from '../errors.ts';
-import { measureProcess, type Used, usedUp } from './budget.ts';
+import { type Isolate, usedMemory } from './isolate.ts';
 import { Stopped } from './run-handler.ts';
 
 interface Held {
   item: Item;
   controller: AbortController;
-  /** Of an isolated item: what the process had used when its handler began. */
-  usedBefore: Used | null;
+  /** When its handler began, in epoch milliseconds, and how long it took. */
+  startedAt: number;
+  tookMs: number;
+  /** Milliseconds of CPU that it was seen to use. */
+  seenMs: number;
+  /** What the isolate was taken to have used when its handler began: milliseconds of CPU, bytes of memory. */
+  before: { cpuMs: number; bytes: number };
   outcome: Outcome | null;
   /** True once the engine has refused what the handler made of it. */
   refused: boolean;
@@ -17,6 +22,21 @@ interface Held {
   pauseMs: number;
 }
 
+/** Runs the handler of an item. It tells `seen` how many milliseconds of CPU it was seen to use at a stretch. */
+export type StartHandler = (
+  item: Item,
+  controller: AbortController,
+  seen: (ms: number) => void,
+) => Promise<Outcome | null>;
+
+/** Who was seen to use this much of the CPU is the one for whom the isolate reached its limit. */
+const GUILTY_MS = 400;
+const GUILTY_BYTES = 75 * 1024 * 1024;
+/** An isolate that many rows have worn out reaches its limit by nobody's fault. */
+const WORN_MS = 1_000;
+/** How long a finished item waits for others, as a share of what its handler took; and at least and at most. */
+const GATHERING_SHARE = 0.1;
+const GATHERING_MS = [8, 250] as const;
 const FIRST_BUSY_PAUSE_MS = 25;
 const LONGEST_BUSY_PAUSE_MS = 1_000;
 
@@ -26,7 +46,10 @@ export class HeldItems {
   private notify: () => void = () => {};
   private releasing = false;
 
-  constructor(private readonly start: (item: Item, controller: AbortController) => Promise<Outcome | null>) {}
+  constructor(
+    private readonly isolate: Isolate,
+    private readonly start: StartHandler,
+  ) {}
 
   get size(): number {
     return this.held.size;
@@ -42,11 +65,15 @@ export class HeldItems {
   }
 
   add(items: Item[]): void {
+    this.isolate.begin(items.length);
     for (const item of items) {
       this.held.set(item.attempt, {
         item,
         controller: new AbortController(),
-        usedBefore: null,
+        startedAt: 0,
+        tookMs: 0,
+        seenMs: 0,
+        before: { cpuMs: 0, bytes: 0 },
         outcome: null,
         refused: false,
         state: 'deferred',
@@ -63,6 +90,17 @@ export class HeldItems {
     return due.map((h) => ({ attempt: h.item.attempt, token: h.item.token, ...(h.outcome as Outcome) }));
   }
 
+  /**
+   * How many milliseconds finished items wait for others before they are saved, so that one call records many: a share of what
+   * a handler takes, which its row has waited already. None where nothing else is running.
+   */
+  gatheringMs(): number {
+    if (this.running === 0) return 0;
+    const [least, most] = GATHERING_MS;
+    const quickest = Math.min(...[...this.held.values()].filter((h) => h.outcome).map((h) => h.tookMs));
+    return Math.min(most, Math.max(least, quickest * GATHERING_SHARE));
+  }
+
   /** When the next postponed outcome can be sent, in epoch milliseconds; Infinity when none is postponed. */
   nextSendAt(): number {
     return Math.min(Infinity, ...[...this.held.values()].filter((h) => h.outcome).map((h) => h.sendAt));
@@ -70,8 +108,15 @@ export class HeldItems {
 
   /** Lets go of an attempt. */
   drop(attempt: number): void {
+    const held = this.held.get(attempt);
+    if (held) this.isolate.end(held.seenMs);
     this.held.delete(attempt);
     this.startWhatMay();
+    this.notify();
+  }
+
+  /** Lets `changed` resolve. */
+  nudge(): void {
     this.notify();
   }
 
@@ -123,18 +168,34 @@ export class HeldItems {
   }
 
   /**
-   * Ends every handler that still runs and starts no other. The worker reports these attempts as released, those that ran
-   * with the limit that the function reached. Finished items stay.
+   * Ends every handler that still runs and starts no other. The worker reports these attempts as released, those that are to
+   * blame for it with the limit that the isolate reached. Finished items stay.
    */
   releaseRunning(limit?: PlatformLimit): void {
     this.releasing = true;
-    for (const held of this.held.values()) {
-      if (held.state !== 'running') continue;
-      // An isolated attempt fails for reaching the limit, and must not pay for what ran in this process before it.
-      const blamed = limit && (!held.usedBefore || usedUp(limit, held.usedBefore));
-      held.controller.abort(new Stopped({ outcome: 'released', ...(blamed && { limit }) }));
+    const running = [...this.held.values()].filter((h) => h.state === 'running');
+    const blamed = limit ? this.toBlame(running, limit) : [];
+    for (const held of running) {
+      held.controller.abort(new Stopped({ outcome: 'released', ...(blamed.includes(held) && { limit }) }));
     }
     this.startWhatMay();
+  }
+
+  /**
+   * Of what is running when the isolate is about to reach a limit, those that may be the reason. One that runs alone is, unless
+   * what ran before it had used most of the limit; else those that were seen at it; and where nobody was seen, and the rows
+   * that came and went do not explain it, any of them may be.
+   */
+  private toBlame(running: Held[], limit: PlatformLimit): Held[] {
+    const alone = running.find((h) => h.item.isolated);
+    if (alone) {
+      const ownBytes = usedMemory() - alone.before.bytes;
+      return (limit === 'cpu' ? alone.before.cpuMs < WORN_MS : ownBytes >= GUILTY_BYTES) ? [alone] : [];
+    }
+    if (limit === 'memory') return running;
+    const seen = running.filter((h) => h.seenMs >= GUILTY_MS);
+    if (seen.length > 0) return seen;
+    return this.isolate.reckonedMs < WORN_MS ? running : [];
   }
 
   /** The attempts that the engine has answered with busy. */
@@ -166,7 +227,8 @@ export class HeldItems {
       }
       if (!this.mayStart(held)) continue;
       held.state = 'running';
-      if (held.item.isolated) held.usedBefore = measureProcess();
+      held.startedAt = Date.now();
+      if (held.item.isolated) held.before = { cpuMs: this.isolate.reckonedMs, bytes: usedMemory() };
       void this.run(held);
     }
   }
@@ -175,7 +237,9 @@ export class HeldItems {
   private async run(held: Held): Promise<void> {
     let outcome: Outcome | null;
     try {
-      outcome = await this.start(held.item, held.controller);
+      outcome = await this.start(held.item, held.controller, (ms) => {
+        held.seenMs += ms;
+      });
     } catch (error) {
       outcome = { outcome: 'failed', error: classify(error) };
     }
@@ -191,6 +255,7 @@ export class HeldItems {
 
   private finish(held: Held, outcome: Outcome): void {
     held.state = 'finished';
+    held.tookMs = Date.now() - held.startedAt;
     held.outcome = outcome;
     this.notify();
   }

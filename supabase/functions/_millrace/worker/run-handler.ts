@@ -22,6 +22,8 @@ export interface HandlerRun {
   children: Children;
   /** Aborting it with a Stopped ends the handler with that outcome. */
   controller: AbortController;
+  /** Hears how many milliseconds of CPU the handler was seen to use at a stretch: until its first pause, and for its result. */
+  seen?: ((ms: number) => void) | undefined;
 }
 
 /**
@@ -63,13 +65,14 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
     if (item.failure) throw new PermanentError(item.failure.code, item.failure.message);
     const faults = settingsFaults([workerSettings, ...stage.settings], env);
     if (faults.length > 0) throw new MisconfiguredError(faults.join(' '));
+    const startedAt = performance.now();
     const given = { entity: item.entity, needs: item.needs };
     const input = stage.input.safeParse(given);
     if (!input.success) {
       const fault = describeFault(input.error, given, 'input');
       throw new PermanentError('invalid_input', `The stage cannot use what it was given: ${fault}. Correct it.`);
     }
-    const output = await stage.handler(input.data, {
+    const working = stage.handler(input.data, {
       pipeline: stage.pipeline.name,
       stage: stage.name,
       attempt: item.attempt,
@@ -90,9 +93,14 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       children: run.children,
       reportUsage,
     });
+    run.seen?.(performance.now() - startedAt);
+    const output = await working;
     if (output instanceof Waiting) return waitFor(output, stage);
     if (output instanceof HandedBack) return { outcome: 'released' };
-    return { outcome: 'completed', result: validateResult(stage.output, output, limits.result_limit_bytes) };
+    const endedAt = performance.now();
+    const result = validateResult(stage.output, output, limits.result_limit_bytes);
+    run.seen?.(performance.now() - endedAt);
+    return { outcome: 'completed', result };
   } catch (error) {
     // Somebody else has the attempt: there is nothing to report.
     if (error instanceof LeaseLost) return null;

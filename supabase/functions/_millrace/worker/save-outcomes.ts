@@ -23,7 +23,7 @@ export class OutcomeSaver {
     const portions = portionsOf(items);
     const last = portions.pop() ?? [];
     for (const portion of portions) await this.save(portion, 0);
-    await this.save(last, this.o.intake.freeSlots(last.length));
+    await this.save(last, this.o.intake.ask(last.length));
   }
 
   /** Lets go of outcomes that the engine kept answering with busy; `until` says why there is no more time. */
@@ -40,7 +40,8 @@ export class OutcomeSaver {
     let limit = wanted;
     let answer: Completion;
     try {
-      answer = await session.complete(held, items, limit, (tried) => {
+      const goodbye = limit > 0 && items.length === held.size;
+      answer = await session.complete(held, items, limit, goodbye, (tried) => {
         if (tried > 0) intake.timedOut(tried);
         else if (items.length > 1) throw new EngineRefusal('recording so many at once takes too long');
         limit = 0;

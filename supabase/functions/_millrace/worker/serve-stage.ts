@@ -13,6 +13,7 @@ import { type Env, processEnv, settingsFaults, workerSettings } from '../setting
 import type { Stage } from '../stage/stage.ts';
 import { drainStage } from './drain-stage.ts';
 import { serve, waitUntil } from './edge-runtime.ts';
+import { thisIsolate } from './isolate.ts';
 
 const SAVE_TIME_MS = 4_000;
 const POLL_TIME_MS = 10_000;
@@ -54,8 +55,8 @@ export function serveStage(stage: Stage): void {
  * What the function answers. To a wake-up: 202 when it goes to work, 500 with the faults of its settings. To a callback that
  * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, in whose
  * stead the wake-up secret will do for a wake-up, 409 when it is meant for a stage that is not its own, or comes from an engine
- * that speaks another contract. A GET with `?health` tells
- * the state of the settings and starts nothing.
+ * that speaks another contract. A GET with `?health` tells the state of the settings, one with `?host` which isolate answers;
+ * neither starts anything.
  */
 export function answerRequests(
   stage: Stage,
@@ -64,6 +65,7 @@ export function answerRequests(
   rpcFor: (platform: Platform) => Rpc = dataApiRpc,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
+    thisIsolate.arrived();
     let platform: Platform;
     try {
       platform = readPlatform(env);
@@ -76,6 +78,7 @@ export function answerRequests(
     const mayWake = request.method === 'POST' && searchParams.size === 0;
     const refusal = mayWake ? refuseWakeUp(request, platform) : stranger;
     if (refusal) return refusal;
+    if (searchParams.has('host')) return Response.json({ host: thisIsolate.host });
     if (searchParams.has('health')) {
       const faults = faultsOf(stage, env);
       return faults.length > 0 ? misconfigured(faults) : Response.json({ status: 'ok' });
@@ -120,7 +123,7 @@ async function answerCallback(serving: Serving, origin: CallbackOrigin, body: st
   const wrong = wrongStage(serving.stage, origin);
   if (wrong) return wrong;
   const recorder = recorderOf(serving, SAVE_TIME_MS);
-  const answer = await finishCallback(serving.stage, origin, body, { env: serving.env, recorder });
+  const answer = await counted(1, () => finishCallback(serving.stage, origin, body, { env: serving.env, recorder }));
   serving.background(recorder.settled());
   return answer;
 }
@@ -128,11 +131,22 @@ async function answerCallback(serving: Serving, origin: CallbackOrigin, body: st
 async function answerPoll(serving: Serving, jobs: WaitingJob[]): Promise<Response> {
   const recorder = recorderOf(serving, POLL_TIME_MS);
   try {
-    return Response.json(await pollServices(serving.stage, jobs, { env: serving.env, recorder }));
+    const given = { env: serving.env, recorder };
+    return Response.json(await counted(jobs.length, () => pollServices(serving.stage, jobs, given)));
   } catch (error) {
     return Response.json({ error: { code: 'not_recorded', message: messageOf(error) } }, { status: 503 });
   } finally {
     serving.background(recorder.settled());
+  }
+}
+
+/** Does something for so many rows that this isolate has not claimed: they use it up like those that it has. */
+async function counted<T>(rows: number, work: () => Promise<T>): Promise<T> {
+  thisIsolate.begin(rows);
+  try {
+    return await work();
+  } finally {
+    for (let row = 0; row < rows; row++) thisIsolate.end();
   }
 }
 

@@ -3,6 +3,7 @@ import type { Claim, Completion, OutcomeItem, StageLimits } from '../engine/engi
 import type { Log } from '../log.ts';
 import type { ChildCollector } from './collect-children.ts';
 import type { HeldItems } from './held-items.ts';
+import type { Isolate } from './isolate.ts';
 import { renewLeases } from './renew-leases.ts';
 import type { Waker } from './wake.ts';
 
@@ -13,8 +14,7 @@ export interface SessionOptions {
   waker: Waker;
   collector: ChildCollector;
   log: Log;
-  /** The same for all drains of one isolate. */
-  host: string;
+  isolate: Isolate;
   /** The stage's own number and timeout as the code knows them, until the first claim has told today's. */
   assumed: StageLimits;
 }
@@ -29,6 +29,8 @@ export class WorkerSession {
   limits: StageLimits;
   /** Whether the engine has refused this worker more items. */
   closed = false;
+  /** Whether it is signed off. What it holds it may still save. */
+  left = false;
   private seq = 0;
   private stopRenewing: (() => void) | null = null;
 
@@ -43,33 +45,37 @@ export class WorkerSession {
 
   /** Asks for up to `limit` items. `held` keeps the leases of what is in hand. */
   async claim(held: HeldItems, limit: number, afterTimeout: AfterTimeout): Promise<Claim> {
-    const { pipeline, stage, host, engine } = this.o;
-    const call = { pipeline, stage, worker: this.worker, host, seq: this.seq + 1, limit, afterTimeout };
+    const { pipeline, stage, isolate, engine } = this.o;
+    const call = { pipeline, stage, worker: this.worker, host: isolate.host, seq: this.seq + 1, limit, afterTimeout };
     return this.accept(await engine.claim(call), held);
   }
 
-  /** Records outcomes and asks for up to `limit` items. */
+  /** Records outcomes and asks for up to `limit` items. `goodbye`: it holds nothing else, and signs off if it gets nothing. */
   async complete(
     held: HeldItems,
     items: OutcomeItem[],
     limit: number,
+    goodbye: boolean,
     afterTimeout: AfterTimeout,
   ): Promise<Completion> {
-    const call = { worker: this.worker, seq: this.seq + 1, items, limit, afterTimeout };
+    const call = { worker: this.worker, seq: this.seq + 1, items, limit, goodbye, afterTimeout };
     return this.accept(await this.o.engine.complete(call), held);
   }
 
   /** Signs off because nothing is queued. Returns false when something came meanwhile, so that the worker stays. */
   async leave(): Promise<boolean> {
-    return (await this.o.engine.leave(this.worker, false)).left;
+    this.left ||= (await this.o.engine.leave(this.worker, false, this.o.isolate.news())).left;
+    return this.left;
   }
 
   /**
    * Signs off although there may be work; the engine says whether to wake a successor. What is held keeps its lease and
-   * can still be saved, which signs the worker on again.
+   * can still be saved.
    */
   async signOff(): Promise<void> {
-    const { wake } = await this.o.engine.leave(this.worker, true);
+    if (this.left) return;
+    const { wake } = await this.o.engine.leave(this.worker, true, this.o.isolate.news());
+    this.left = true;
     this.o.waker.wake(wake);
   }
 
@@ -88,6 +94,7 @@ export class WorkerSession {
       this.o.log.info('no claim was granted', { worker: this.worker, reason: answer.reason });
     } else {
       this.limits = answer.stage;
+      this.left ||= answer.left;
       this.stopRenewing ??= this.renew(answer.lease_ms, held);
     }
     return answer;

@@ -1,0 +1,89 @@
+-- What a row costs
+--
+-- The platform ends an isolate at two seconds of CPU, and tells it neither before nor how much it
+-- has used. So workers reckon what a row of their stage takes, tell it when they leave, and begin
+-- by what those before them have told; and an isolate that ended without a word had taken too much.
+
+-- Bounds what a worker has reckoned, so that a wrong word stops no stage: milliseconds of CPU.
+create or replace function millrace.bounded_cpu(p_cpu_ms float8) returns real
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select least(greatest(p_cpu_ms, 0.5), 500)::real
+$$;
+
+-- Keeps what a worker says that a row of its stage takes; and chooses anew how many workers with
+-- how many rows each a stage has that says how many are to be in work at once.
+create or replace function millrace.learn_row_cost(
+  p_stage_id int, p_cpu_ms real, p_bytes bigint
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.row_costs as c (stage_id, cpu_ms, memory_bytes, learned_at)
+  values (p_stage_id, millrace.bounded_cpu(p_cpu_ms), greatest(p_bytes, 0), millrace.now())
+  on conflict on constraint row_costs_pkey do update
+  set cpu_ms = excluded.cpu_ms,
+    memory_bytes = coalesce(excluded.memory_bytes, c.memory_bytes),
+    learned_at = excluded.learned_at
+  -- A change by less than a fifth is chance, and not worth a row.
+  where excluded.cpu_ms not between c.cpu_ms * 0.8 and c.cpu_ms * 1.25;
+  if found then
+    perform millrace.choose_places(p_stage_id);
+  end if;
+end
+$$;
+
+-- Learns from isolates that ended without a word while they held rows of a stage: a row takes twice
+-- what was thought, but no more than the whole of what they had, shared by all rows they had taken.
+create or replace function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.row_costs as c (stage_id, cpu_ms, lives_cut, learned_at)
+  select p_stage_id, millrace.bounded_cpu(least(12, 2000.0 / max(h.taken))), count(*),
+    millrace.now()
+  from (
+    select greatest(sum(w.taken), 1) as taken
+    from millrace.workers w
+    where w.stage_id = p_stage_id and w.host = any (p_hosts)
+    group by w.host) h
+  having count(*) > 0
+  on conflict on constraint row_costs_pkey do update
+  set cpu_ms = greatest(c.cpu_ms, least(c.cpu_ms * 2, (
+      select 2000.0 / greatest(max(h.taken), 1)
+      from (
+        select sum(w.taken) as taken
+        from millrace.workers w
+        where w.stage_id = p_stage_id and w.host = any (p_hosts)
+        group by w.host) h))),
+    lives_cut = c.lives_cut + excluded.lives_cut,
+    learned_at = excluded.learned_at;
+  perform millrace.choose_places(p_stage_id);
+end
+$$;
+
+-- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
+-- once: as many in a batch as an isolate bears by what a row takes of its CPU and memory, and so
+-- many workers that all together have these places. Fifty at most: a batch is one call.
+create or replace function millrace.choose_places(p_stage_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.stages s
+  set batch_size = b.batch_size,
+    max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
+  from (
+    select greatest(1, least(50, o.concurrency, floor(1000 / coalesce(c.cpu_ms, 6))::int,
+      floor(67108864 / greatest(coalesce(c.memory_bytes, 1), 1))))::int as batch_size
+    from millrace.stages o
+    left join millrace.row_costs c on c.stage_id = o.id
+    where o.id = p_stage_id) b
+  where s.id = p_stage_id
+    and s.concurrency is not null
+    and s.batch_size <> b.batch_size;
+end
+$$;

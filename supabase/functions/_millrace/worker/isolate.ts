@@ -1,0 +1,158 @@
+import process from 'node:process';
+import type { RowCost } from '../engine/engine-client.ts';
+
+/** The platform retires an isolate at this much CPU, and ends it without a word at twice as much. */
+const RETIRED_AT_MS = 1_000;
+/** No row is begun beyond this: what is in hand then, and what it takes to save it, fits into the rest. */
+const BEGUN_UP_TO_MS = 1_500;
+/** From here on an isolate asks now and then whether it is retired, so that its successor has started before it must end. */
+const PROBED_FROM_MS = 900;
+/** From here on a retired isolate takes nothing more, not even what must be alone. */
+const SPENT_AT_MS = 1_700;
+/** How much more is done from one probe to the next, as a share of what was done before. */
+const PROBED_EVERY = 0.1;
+/** What a row is taken to cost where nobody has learned it yet. */
+const CAUTIOUS_ROW_MS = 6;
+const CHEAPEST_ROW_MS = 0.5;
+
+/** Whether a request to this function came back to this isolate. */
+export type Probe = () => Promise<boolean>;
+
+/**
+ * What this isolate has used up, reckoned row by row, since the platform does not tell: `process.cpuUsage()` answers zeros
+ * there. Two things are known for certain. A request that arrives here proves that the isolate is not retired, and so has used
+ * less than a second of CPU; a probe that ends up in another isolate proves the opposite. Both correct what a row is taken to
+ * cost, and so does what handlers are seen to use without a pause.
+ */
+export class Isolate {
+  /** By this the engine knows all workers of the isolate. */
+  readonly host = crypto.randomUUID();
+  /** Whether the platform sends new requests elsewhere. What is in hand may end. */
+  retired = false;
+  private begun = 0;
+  private ended = 0;
+  private reserved = 0;
+  private seenMs = 0;
+  private learnedMs = CAUTIOUS_ROW_MS;
+  private mostMs = Infinity;
+  private proved = false;
+  private probedAt = 0;
+  private probing = false;
+  private toldAt = 0;
+  private memoryAtStart = 0;
+  private rowBytes = 0;
+  private readonly listeners = new Set<() => void>();
+
+  /** Milliseconds of CPU that one row is taken to cost. */
+  get rowMs(): number {
+    // What is seen is half of it: the other half follows a pause, where nobody looks.
+    const seen = this.ended > 0 ? (2 * this.seenMs) / this.ended : 0;
+    return Math.min(Math.max(this.learnedMs, seen, CHEAPEST_ROW_MS), this.mostMs);
+  }
+
+  /** Milliseconds of CPU that the rows so far are taken to cost, those in hand included. */
+  get reckonedMs(): number {
+    return this.rowMs * this.begun;
+  }
+
+  /** Whether a single row more might be the end of it. */
+  get isSpent(): boolean {
+    return this.reckonedMs >= SPENT_AT_MS;
+  }
+
+  /** Begins with what isolates before this one have learned. Later words change nothing. */
+  learn(rowMs: number | null | undefined): void {
+    if (this.begun === 0 && rowMs) this.learnedMs = rowMs;
+  }
+
+  /** A request has come here: less than a second of CPU is used. */
+  arrived(): void {
+    const most = RETIRED_AT_MS / Math.max(1, this.paidRows());
+    this.proved ||= most < this.rowMs;
+    this.mostMs = most;
+  }
+
+  /** How many rows may still be begun. */
+  room(): number {
+    if (this.retired) return 0;
+    return Math.max(0, Math.floor(BEGUN_UP_TO_MS / this.rowMs) - this.begun - this.reserved);
+  }
+
+  /** Keeps room for up to `wanted` rows that are about to be claimed; returns for how many. */
+  reserve(wanted: number): number {
+    const granted = Math.min(wanted, this.room());
+    this.reserved += granted;
+    return granted;
+  }
+
+  /** Gives up what `reserve` has kept. */
+  unreserve(granted: number): void {
+    this.reserved -= granted;
+  }
+
+  /** `count` rows have come in, or jobs of rows that are to be finished. */
+  begin(count: number): void {
+    if (this.begun === 0) this.memoryAtStart = usedMemory();
+    this.begun += count;
+    if (this.inHand >= 5) this.rowBytes = Math.max(this.rowBytes, (usedMemory() - this.memoryAtStart) / this.inHand);
+  }
+
+  /** One of them is over. `seenMs`: what it was seen to use of the CPU. */
+  end(seenMs = 0): void {
+    this.ended += 1;
+    this.seenMs += seenMs;
+  }
+
+  /** Asks where requests go now, when it is time to; listeners hear when that is known. */
+  look(probe: Probe): void {
+    const near = this.reckonedMs >= PROBED_FROM_MS || this.room() === 0;
+    const paid = this.paidRows();
+    const isNew = paid >= this.probedAt * (1 + PROBED_EVERY) || this.inHand === 0;
+    if (this.retired || this.probing || !near || !isNew) return;
+    this.probing = true;
+    this.probedAt = paid;
+    void probe().then((here) => {
+      this.probing = false;
+      if (!here) this.retire(paid);
+      for (const listener of this.listeners) listener();
+    });
+  }
+
+  /** Calls `listener` after each probe. Returns how to stop that. */
+  onLook(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** What a row costs, where this isolate has learned it and not told it yet. */
+  news(): RowCost | undefined {
+    const knows = this.retired || this.proved || this.rowMs > this.learnedMs;
+    if (!knows || this.ended < 20 || this.ended < this.toldAt * 1.5) return undefined;
+    this.toldAt = this.ended;
+    return { cpuMs: this.rowMs, bytes: this.rowBytes };
+  }
+
+  private retire(paid: number): void {
+    this.retired = true;
+    this.learnedMs = RETIRED_AT_MS / Math.max(1, paid);
+    this.mostMs = this.learnedMs;
+  }
+
+  /** How many rows' whole cost is used: of a row in hand, half. */
+  private paidRows(): number {
+    return this.ended + this.inHand / 2;
+  }
+
+  private get inHand(): number {
+    return this.begun - this.ended;
+  }
+}
+
+/** The isolate that this code runs in. */
+export const thisIsolate = new Isolate();
+
+/** Bytes of heap and external memory in use. */
+export function usedMemory(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
