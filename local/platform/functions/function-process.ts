@@ -58,8 +58,9 @@ export class FunctionProcess {
     }, bootTimeoutMs);
     const stopBootTimer = () => clearTimeout(bootTimer);
     this.listening.then(stopBootTimer, stopBootTimer);
-    this.exited = this.#program.exited.then(() => {
+    this.exited = this.#program.exited.then((heapWasFull) => {
       this.#gone = true;
+      if (heapWasFull) this.#endedBy('memory');
       clearTimeout(this.#watchTimer);
       this.#boot.reject(new Error('the process ended before it listened'));
     });
@@ -124,10 +125,8 @@ export class FunctionProcess {
     const used = this.#meter.read();
     const verdict = judgeUsage(this.#limits, used);
     if (verdict.kill) {
-      this.killedBy = verdict.kill;
-      this.#log(`ended by the platform’s limit: ${verdict.kill}`);
-      void this.kill();
-      return;
+      this.#endedBy(verdict.kill);
+      return void this.kill();
     }
     if (verdict.retire) this.#retired = true;
     this.#dropsWhenIdle = verdict.dropWhenIdle;
@@ -136,6 +135,11 @@ export class FunctionProcess {
     const delay = Math.max(watchMs.least, Math.min(watchMs.most, msToNextLimit(this.#limits, used)));
     this.#watchTimer = setTimeout(() => this.#watch(), delay);
     this.#watchTimer.unref();
+  }
+
+  #endedBy(limit: Limit): void {
+    this.killedBy = limit;
+    this.#log(`ended by the platform’s limit: ${limit}`);
   }
 
   #announce(limit: Limit): void {

@@ -36,8 +36,8 @@ export type FunctionEvent = { event: 'drain' } | { event: 'beforeunload'; reason
 
 export interface FunctionProgram {
   readonly pid: number;
-  /** Resolves when the program is gone. */
-  readonly exited: Promise<void>;
+  /** Resolves when the program is gone: to whether V8 ended it because its heap was full. */
+  readonly exited: Promise<boolean>;
   /** Lets the function hear this after the turn of its event loop that is under way. */
   tell(event: FunctionEvent): void;
   /** Ends the program with SIGKILL. */
@@ -65,7 +65,7 @@ export function startFunctionProgram(
   eachLine(child.stderr, log);
   return {
     pid: child.pid ?? 0,
-    exited: new Promise((resolve) => child.once('close', () => resolve())),
+    exited: new Promise((resolve) => child.once('close', (_, signal) => resolve(signal === 'SIGTRAP'))),
     tell: (event) => void tell(event),
     kill: () => void child.kill('SIGKILL'),
   };
