@@ -5,10 +5,19 @@ declare namespace Deno {
     hostname?: string;
     onListen?: (address: { port: number; hostname: string }) => void;
   }
+  interface MemoryUsage {
+    rss: number;
+    heapTotal: number;
+    heapUsed: number;
+    external: number;
+  }
   type ServeHandler = (request: Request, info?: unknown) => Response | Promise<Response>;
+  const internal: unique symbol;
   function serve(handler: ServeHandler): unknown;
   function serve(options: ServeOptions, handler: ServeHandler): unknown;
   function serve(options: ServeOptions & { handler: ServeHandler }): unknown;
+  function memoryUsage(): MemoryUsage;
+  function exit(code?: number): void;
 }
 
 declare namespace EdgeRuntime {

@@ -1,16 +1,15 @@
-// One Deno process of a function: boots it, watches its limits, tells it when it is about to end, and ends it.
+// One Deno process of a function: boots it, counts what it does, and does to it what the platform does at its limits.
 import {
   type FunctionProgram,
   type ProgramEvent,
   type ProgramOptions,
   startFunctionProgram,
 } from './function-program.ts';
-import { type EndReason, type FunctionLimits, judgeUsage } from './limits.ts';
-import { processUsage } from './usage.ts';
+import { type FunctionLimits, judgeUsage, type Limit, msToNextLimit } from './limits.ts';
+import { createUsageMeter, type UsageMeter } from './usage-meter.ts';
 
 const bootTimeoutMs = 30_000;
-const watchMs = 100;
-const unloadGraceMs = 1000;
+const watchMs = { most: 100, least: 10 };
 
 export type ProcessOptions = ProgramOptions;
 
@@ -28,20 +27,20 @@ export class FunctionProcess {
   /** Resolves when the process is gone. */
   readonly exited: Promise<void>;
   /** Which limit ended it, if one did. */
-  killedBy: EndReason | undefined;
+  killedBy: Limit | undefined;
   readonly #program: FunctionProgram;
   readonly #limits: FunctionLimits;
   readonly #log: (line: string) => void;
-  readonly #started = Date.now();
+  readonly #meter: UsageMeter;
   readonly #boot: Deferred<number> = deferred();
-  readonly #heardEnd: Deferred<void> = deferred();
-  /** CPU time in milliseconds that it had used when it listened; what it uses for booting is not limited. */
-  #cpuAtBoot: number | undefined;
+  readonly #announced = new Set<Limit>();
+  #watchTimer: NodeJS.Timeout | undefined;
   #requests = 0;
   #hasBackgroundWork = false;
   #retired = false;
-  #warned = false;
-  #ending = false;
+  #dropsWhenIdle = false;
+  #drained = false;
+  #dropping = false;
   #gone = false;
 
   constructor(options: ProgramOptions) {
@@ -50,6 +49,7 @@ export class FunctionProcess {
     this.#limits = options.limits;
     this.#log = options.log;
     this.#program = startFunctionProgram(options, (event) => this.#hear(event), this.#boot.reject);
+    this.#meter = createUsageMeter(this.pid);
     this.listening = this.#boot.promise;
     this.listening.catch(() => {});
     const bootTimer = setTimeout(() => {
@@ -58,13 +58,13 @@ export class FunctionProcess {
     }, bootTimeoutMs);
     const stopBootTimer = () => clearTimeout(bootTimer);
     this.listening.then(stopBootTimer, stopBootTimer);
-    const watch = setInterval(() => this.#watch(), watchMs);
-    watch.unref();
-    this.exited = this.#program.exited.then(() => {
+    this.exited = this.#program.exited.then((heapWasFull) => {
       this.#gone = true;
-      clearInterval(watch);
+      if (heapWasFull) this.#endedBy('memory');
+      clearTimeout(this.#watchTimer);
       this.#boot.reject(new Error('the process ended before it listened'));
     });
+    this.#watch();
   }
 
   get pid(): number {
@@ -73,7 +73,7 @@ export class FunctionProcess {
 
   /** Whether it takes no new request: it ends once it has finished what it does. */
   get retired(): boolean {
-    return this.#retired || this.#gone;
+    return this.#retired || this.#dropping || this.#gone;
   }
 
   /** Counts a request in; the function it returns counts it out. */
@@ -81,29 +81,24 @@ export class FunctionProcess {
     this.#requests += 1;
     return () => {
       this.#requests -= 1;
-      this.#endIfIdle();
+      if (this.#retired && this.#requests === 0) this.#drain();
+      this.#dropIfIdle();
     };
   }
 
   /** Takes no new request, and ends once it has finished what it does. */
   retire(): void {
     this.#retired = true;
-    this.#endIfIdle();
+    this.#dropIfIdle();
   }
 
-  /** Tells the function that it ends, gives its background work a moment, then ends it. */
-  async end(reason: EndReason): Promise<void> {
-    this.#retired = true;
-    if (!this.#ending && !this.#gone) {
-      this.#ending = true;
-      const deadline = Date.now() + unloadGraceMs;
-      if (!this.#warned) {
-        this.#warn(reason);
-        await Promise.race([this.#heardEnd.promise, this.exited, wait(unloadGraceMs)]);
-      }
-      while (!this.#gone && this.#isBusy() && Date.now() < deadline) await wait(10);
-    }
-    await this.kill();
+  /** Tells the function that the platform stops; ends it once it has finished what it does, or after `graceMs`. */
+  async end(graceMs: number): Promise<void> {
+    this.#drain();
+    this.retire();
+    const timer = setTimeout(() => void this.kill(), graceMs);
+    await this.exited;
+    clearTimeout(timer);
   }
 
   async kill(): Promise<void> {
@@ -114,45 +109,56 @@ export class FunctionProcess {
 
   #hear(told: ProgramEvent): void {
     if (told.event === 'listening') {
-      this.#cpuAtBoot = processUsage(this.pid)?.cpuMs;
+      this.#meter.begin(told.heldBytes);
       this.#boot.resolve(told.port);
-    } else if (told.event === 'unloading') {
-      this.#heardEnd.resolve();
+    } else if (told.event === 'dropped') {
+      void this.kill();
     } else {
       this.#hasBackgroundWork = told.event === 'busy';
-      this.#endIfIdle();
+      this.#dropping = false;
+      this.#dropIfIdle();
     }
   }
 
+  /** Looks what it has used, and does what the limits say; again before it can have reached the next one. */
   #watch(): void {
-    const used = processUsage(this.pid);
-    const cpuMs = this.#cpuAtBoot === undefined ? 0 : (used?.cpuMs ?? 0) - this.#cpuAtBoot;
-    const ageMs = Date.now() - this.#started;
-    const verdict = judgeUsage(this.#limits, { ageMs, cpuMs, memoryBytes: used?.memoryBytes ?? 0 });
-    if (verdict.retire) this.#retired = true;
+    const used = this.#meter.read();
+    const verdict = judgeUsage(this.#limits, used);
     if (verdict.kill) {
-      this.killedBy = verdict.kill;
-      this.#log(`ended by the platform’s limit: ${verdict.kill}`);
-      void this.kill();
-      return;
+      this.#endedBy(verdict.kill);
+      return void this.kill();
     }
-    if (verdict.warn) this.#warn(verdict.warn);
-    this.#endIfIdle();
+    if (verdict.retire) this.#retired = true;
+    this.#dropsWhenIdle = verdict.dropWhenIdle;
+    for (const limit of verdict.announce) this.#announce(limit);
+    this.#dropIfIdle();
+    const delay = Math.max(watchMs.least, Math.min(watchMs.most, msToNextLimit(this.#limits, used)));
+    this.#watchTimer = setTimeout(() => this.#watch(), delay);
+    this.#watchTimer.unref();
   }
 
-  #warn(reason: EndReason): void {
-    this.#retired = true;
-    if (this.#warned) return;
-    this.#warned = true;
-    this.#program.announceEnd(reason);
+  #endedBy(limit: Limit): void {
+    this.killedBy = limit;
+    this.#log(`ended by the platform’s limit: ${limit}`);
   }
 
-  #isBusy(): boolean {
-    return this.#hasBackgroundWork || this.#requests > 0;
+  #announce(limit: Limit): void {
+    if (this.#announced.has(limit)) return;
+    this.#announced.add(limit);
+    this.#program.tell({ event: 'beforeunload', reason: limit });
   }
 
-  #endIfIdle(): void {
-    if (this.#retired && !this.#ending && !this.#isBusy()) void this.end('early_drop');
+  #drain(): void {
+    if (this.#drained) return;
+    this.#drained = true;
+    this.#program.tell({ event: 'drain' });
+  }
+
+  #dropIfIdle(): void {
+    if (!this.#retired && !this.#dropsWhenIdle) return;
+    if (this.#dropping || this.#hasBackgroundWork || this.#requests > 0) return;
+    this.#dropping = true;
+    this.#program.tell({ event: 'beforeunload', reason: 'early_drop' });
   }
 }
 
@@ -168,8 +174,4 @@ function deferred<T>(): Deferred<T> {
     settlers = { resolve, reject };
   });
   return { promise, ...(settlers as Omit<Deferred<T>, 'promise'>) };
-}
-
-function wait(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

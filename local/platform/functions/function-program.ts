@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { denoBinary } from '../binaries.ts';
 import type { Watchdog } from '../watchdog.ts';
-import type { EndReason, FunctionLimits } from './limits.ts';
+import type { FunctionLimits, UnloadReason } from './limits.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
 
@@ -23,15 +23,23 @@ export interface ProgramOptions {
   log(line: string): void;
 }
 
-/** What the program tells the host: that it listens, has or has no background work, or has heard that it ends. */
-export type ProgramEvent = { event: 'listening'; port: number } | { event: 'busy' | 'idle' | 'unloading' };
+/**
+ * What the program tells the host: that it listens and how much memory the function holds by then, that background work
+ * has begun or has ended, or that the function has heard that it is dropped.
+ */
+export type ProgramEvent =
+  | { event: 'listening'; port: number; heldBytes: number }
+  | { event: 'busy' | 'idle' | 'dropped' };
+
+/** What the function hears. The program lets it hear an `early_drop` only if it has no background work. */
+export type FunctionEvent = { event: 'drain' } | { event: 'beforeunload'; reason: UnloadReason };
 
 export interface FunctionProgram {
   readonly pid: number;
-  /** Resolves when the program is gone. */
-  readonly exited: Promise<void>;
-  /** Lets the function hear `beforeunload`. */
-  announceEnd(reason: EndReason): void;
+  /** Resolves when the program is gone: to whether V8 ended it because its heap was full. */
+  readonly exited: Promise<boolean>;
+  /** Lets the function hear this after the turn of its event loop that is under way. */
+  tell(event: FunctionEvent): void;
   /** Ends the program with SIGKILL. */
   kill(): void;
 }
@@ -57,8 +65,8 @@ export function startFunctionProgram(
   eachLine(child.stderr, log);
   return {
     pid: child.pid ?? 0,
-    exited: new Promise((resolve) => child.once('close', () => resolve())),
-    announceEnd: (reason) => void tell({ reason }),
+    exited: new Promise((resolve) => child.once('close', (_, signal) => resolve(signal === 'SIGTRAP'))),
+    tell: (event) => void tell(event),
     kill: () => void child.kill('SIGKILL'),
   };
 }

@@ -7,6 +7,9 @@ import { type FunctionConfig, watchFunctionConfigs } from './function-config.ts'
 import { type FunctionProcess, startFunctionProcess } from './function-process.ts';
 import type { FunctionLimits } from './limits.ts';
 
+/** The Edge Runtime waits 15 seconds. Nobody wants to wait so long for the stack at their desk. */
+const stopGraceMs = 1000;
+
 export interface FunctionsHost {
   /** Whether a function of this name can be called. */
   has(name: string): boolean;
@@ -22,7 +25,7 @@ export interface FunctionsHost {
   retire(name: string): void;
   /** Kills its processes with SIGKILL. The next request starts a new one. */
   kill(name: string): Promise<void>;
-  /** Ends all functions with `beforeunload` and a moment's grace. */
+  /** Tells all functions with `drain`, and ends each once it has finished what it does or after a moment's grace. */
   stop(): Promise<void>;
 }
 
@@ -85,7 +88,7 @@ class FunctionProcesses implements FunctionsHost {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all([...this.#processes.values()].flat().map((worker) => worker.end('termination')));
+    await Promise.all([...this.#processes.values()].flat().map((worker) => worker.end(stopGraceMs)));
   }
 
   /** The process that takes the next request. Starts one where there is none, or where the function was deployed anew. */

@@ -2,6 +2,7 @@
 // The host speaks to it by lines on standard input, it answers by lines on standard output that begin with a token.
 import process from 'node:process';
 import { createInterface } from 'node:readline';
+import { countBackgroundWork, hideTheProcess } from './edge-globals.ts';
 
 const input = createInterface({ input: process.stdin });
 const lines = input[Symbol.asyncIterator]();
@@ -12,40 +13,39 @@ function tell(event: Record<string, unknown>): void {
   process.stdout.write(`${token}${JSON.stringify(event)}\n`);
 }
 
-let pending = 0;
 const realServe = Deno.serve.bind(Deno) as (options: Deno.ServeOptions, handler: Deno.ServeHandler) => unknown;
 
 function serve(first: Deno.ServeHandler | Deno.ServeOptions, second?: Deno.ServeHandler): unknown {
   const handler = typeof first === 'function' ? first : (second ?? (first as { handler: Deno.ServeHandler }).handler);
   // The host decides where a function listens, as the platform does.
-  const onListen = ({ port }: { port: number }) => tell({ event: 'listening', port });
+  const onListen = ({ port }: { port: number }) => {
+    const { heapUsed, external } = Deno.memoryUsage();
+    tell({ event: 'listening', port, heldBytes: heapUsed + external });
+  };
   return realServe({ hostname: '127.0.0.1', port: 0, onListen }, handler);
 }
-
-Object.assign(globalThis, {
-  EdgeRuntime: {
-    waitUntil<T>(work: Promise<T>): Promise<T> {
-      pending += 1;
-      if (pending === 1) tell({ event: 'busy' });
-      const settled = () => {
-        pending -= 1;
-        if (pending === 0) tell({ event: 'idle' });
-      };
-      Promise.resolve(work).then(settled, settled);
-      return work;
-    },
-  },
-});
 Object.defineProperty(Deno, 'serve', { value: serve });
 
+const tellWork = (busy: boolean) => tell({ event: busy ? 'busy' : 'idle' });
+const hasBackgroundWork = countBackgroundWork(tellWork);
+const exit = hideTheProcess();
+
+function hear(told: { event: 'drain' } | { event: 'beforeunload'; reason: string }): void {
+  if (told.event === 'drain') globalThis.dispatchEvent(new Event('drain'));
+  // The host cannot know yet of work that began as its last answer went out.
+  else if (told.reason === 'early_drop' && hasBackgroundWork()) tellWork(true);
+  else unload(told.reason);
+}
+
+function unload(reason: string): void {
+  globalThis.dispatchEvent(new CustomEvent('beforeunload', { detail: { reason }, cancelable: true }));
+  if (reason === 'early_drop') tell({ event: 'dropped' });
+}
+
 async function listenToHost(): Promise<void> {
-  for await (const line of { [Symbol.asyncIterator]: () => lines }) {
-    const { reason } = JSON.parse(line) as { reason: string };
-    globalThis.dispatchEvent(new CustomEvent('beforeunload', { detail: { reason }, cancelable: true }));
-    tell({ event: 'unloading' });
-  }
+  for await (const line of { [Symbol.asyncIterator]: () => lines }) hear(JSON.parse(line));
   // The host has died.
-  process.exit(1);
+  exit(1);
 }
 void listenToHost();
 

@@ -2,6 +2,7 @@
 globalThis.addEventListener('beforeunload', (event) => {
   console.log(`unload ${(event as CustomEvent<{ reason: string }>).detail.reason}`);
 });
+globalThis.addEventListener('drain', () => console.log('drain'));
 
 let count = 0;
 
