@@ -1,6 +1,7 @@
 // `npm run bench`: measures Millrace, a hand-written floor and two other queues on the embedded Postgres with fsync on.
-// `-- --json` prints one JSON line per result, `--work=chain|fan-out|hop|intake|gate|cold-start|operate|sheet` measures one kind alone.
-// `--beside=DIR` measures cold starts of the functions in another checkout too, which needs its node_modules.
+// `-- --json` prints one JSON line per result, `--work=KIND` measures one of `kinds` alone.
+// `--beside=DIR` measures cold starts and lines with a stack of their own in another checkout too, which needs its node_modules.
+// `--only=TEXT` takes only those of the lines whose names contain it, `--rounds=N` measures them N times (once).
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { chain } from './chain/chain.ts';
@@ -12,28 +13,41 @@ import { hop } from './hop/hop.ts';
 import { intake } from './intake/intake.ts';
 import { installPeers, workerNode } from './node-program.ts';
 import { operate } from './operate/operate.ts';
-import { type Result, table } from './results.ts';
+import { lineTables, type Measured, type Result, table } from './results.ts';
 import { sheet } from './sheet/sheet.ts';
+import { wait } from './wait/wait.ts';
 
-const kinds = ['chain', 'fan-out', 'hop', 'intake', 'gate', 'cold-start', 'operate', 'sheet'];
+const kinds = ['chain', 'fan-out', 'hop', 'intake', 'gate', 'cold-start', 'operate', 'sheet', 'wait'];
 const withDatabase = ['chain', 'fan-out', 'intake', 'gate', 'operate'];
 
-function readArguments(): { json: boolean; works: string[]; beside: string | undefined } {
-  const options = { json: { type: 'boolean' }, work: { type: 'string' }, beside: { type: 'string' } } as const;
+function readArguments() {
+  const text = { type: 'string' } as const;
+  const options = { json: { type: 'boolean' }, work: text, beside: text, only: text, rounds: text } as const;
   const { values } = parseArgs({ options });
   if (values.work !== undefined && !kinds.includes(values.work)) {
     throw new Error(`--work is "${values.work}", but must be one of ${kinds.join(', ')}; leave it out for all.`);
   }
-  return { json: values.json ?? false, works: values.work ? [values.work] : kinds, beside: values.beside };
+  const rounds = Number(values.rounds ?? 1);
+  if (!Number.isInteger(rounds) || rounds < 1) {
+    throw new Error(`--rounds is "${values.rounds}", but must be a whole number from 1.`);
+  }
+  const works = values.work ? [values.work] : kinds;
+  return { json: values.json ?? false, works, beside: values.beside, only: values.only, rounds };
 }
 
 const progress = (message: string) => console.error(`bench: ${message}`);
-const { json, works, beside } = readArguments();
+const { json, works, beside, only, rounds } = readArguments();
 const results: Result[] = [];
 const report = (found: Result[]) => {
   results.push(...found);
   if (json) for (const result of found) console.log(JSON.stringify(result));
 };
+const lines: Measured[] = [];
+const reportLines = (found: Measured[]) => {
+  lines.push(...found);
+  if (json) for (const { values, ...line } of found) console.log(JSON.stringify({ ...line, ...values }));
+};
+const choice = { only, rounds, beside, progress };
 
 if (works.some((work) => withDatabase.includes(work))) {
   const database = await startBenchDatabase();
@@ -52,9 +66,11 @@ if (works.some((work) => withDatabase.includes(work))) {
 if (works.includes('hop')) report(await hop(progress));
 if (works.includes('sheet')) report(await sheet(progress));
 if (works.includes('cold-start')) report(await coldStart(beside, progress));
+if (works.includes('wait')) reportLines(await wait(choice));
 
 if (!json) {
   const memory = Math.round(os.totalmem() / 2 ** 30);
   console.log(`\n${os.availableParallelism()} cores, ${memory} GB, ${new Date().toISOString().slice(0, 10)}\n`);
-  console.log(table(results));
+  if (results.length > 0) console.log(table(results));
+  if (lines.length > 0) console.log(lineTables(lines));
 }
