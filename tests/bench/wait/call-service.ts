@@ -1,5 +1,5 @@
-// The service that the handlers call, in the process that measures: it sees each start of a handler, whatever the database knows
-// of it, and how many wait at once.
+// A service that takes its time, in the process that measures: it sees each start of a handler, whatever the database knows of it,
+// and how many handlers wait at once.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { performance } from 'node:perf_hooks';
@@ -16,20 +16,38 @@ export interface Calls {
   stop(): Promise<void>;
 }
 
-/** Starts a service that answers `POST /call?row=7&ms=1500` after that many milliseconds. */
-export async function startCalls(): Promise<Calls> {
+/** What becomes of a call: it counts for `row` and is answered by `answer` after so many milliseconds. */
+export interface Call {
+  row: number;
+  ms: number;
+  answer(response: http.ServerResponse): void;
+}
+
+/** From one to three seconds, in milliseconds: the same for a number in every round, and spread evenly over numbers in turn. */
+export const waitOf = (number: number) => 1_000 + ((number * 1_237) % 2_000);
+
+/** Starts the service that stages of `bench_wait` call by `POST /call?row=7&ms=1500`. */
+export function startCalls(): Promise<Calls> {
+  return startWaiting((request) => {
+    const { searchParams } = new URL(request.url ?? '/', 'http://calls');
+    const asked = (name: string) => Number(searchParams.get(name));
+    return { row: asked('row'), ms: asked('ms'), answer: (response) => void response.end() };
+  });
+}
+
+/** Starts a service whose calls are judged by `take`. */
+export async function startWaiting(take: (request: http.IncomingMessage) => Call): Promise<Calls> {
   const ofRow = new Map<number, number>();
   let atOnce = 0;
   let most = 0;
   let waitedMs = 0;
   const server = http.createServer((request, response) => {
-    const { searchParams } = new URL(request.url ?? '/', 'http://calls');
-    const row = Number(searchParams.get('row'));
+    const { row, ms, answer } = take(request);
     ofRow.set(row, (ofRow.get(row) ?? 0) + 1);
     atOnce += 1;
     most = Math.max(most, atOnce);
     const began = performance.now();
-    const timer = setTimeout(() => response.end(), Number(searchParams.get('ms')));
+    const timer = setTimeout(() => answer(response), ms);
     // A caller that dies waits no longer.
     response.once('close', () => {
       clearTimeout(timer);
