@@ -47,20 +47,18 @@ export function table(results: Result[]): string {
   return markdown(['work', 'engine', 'variant', 'value', 'unit'], rows, (column) => column === 3);
 }
 
-/** Lines that have columns of their own, as a Markdown table a kind. */
+/** Lines that have columns of their own, as Markdown tables: one for each kind and set of columns. */
 export function lineTables(measured: Measured[]): string {
-  const works = [...new Set(measured.map(({ work }) => work))];
-  const tables = works.map((work) => {
-    const lines = measured.filter((one) => one.work === work);
-    const columns = [...new Set(lines.flatMap(({ values }) => Object.keys(values)))];
-    const rows = lines.map(({ engine, line, values }) => [
-      line,
-      engine,
-      ...columns.map((column) => shown(values[column] ?? '')),
-    ]);
-    return markdown([work, 'engine', ...columns], rows, (column) => column > 1);
-  });
-  return tables.join('\n\n');
+  const headOf = ({ work, values }: Measured) => [work, 'engine', ...Object.keys(values)];
+  const tables = new Map<string, Measured[]>();
+  for (const one of measured) {
+    const key = JSON.stringify(headOf(one));
+    tables.set(key, [...(tables.get(key) ?? []), one]);
+  }
+  const rowOf = ({ engine, line, values }: Measured) => [line, engine, ...Object.values(values).map(shown)];
+  return [...tables]
+    .map(([head, lines]) => markdown(JSON.parse(head), lines.map(rowOf), (column) => column > 1))
+    .join('\n\n');
 }
 
 function shown(value: number | string): string {
