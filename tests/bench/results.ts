@@ -1,7 +1,7 @@
 // What the benchmark measures, one value a line, and how it is shown.
 
 export interface Result {
-  /** Begins with chain, fan-out, hop, intake, cold-start, operate or sheet. */
+  /** Begins with chain, fan-out, hop, intake, gate, cold-start, operate or sheet. */
   work: string;
   /** `millrace`, `floor`, a peer's name, or `beside` for another checkout of this project. */
   engine: string;
@@ -9,6 +9,17 @@ export interface Result {
   value: number;
   unit: string;
 }
+
+/** A line with several columns. */
+export interface Measured {
+  work: string;
+  engine: string;
+  line: string;
+  /** By column; the same columns in every line of a kind, as far as they apply. */
+  values: Values;
+}
+
+export type Values = Record<string, number | string>;
 
 /** The middle of a list of numbers; of an even number, the mean of the two in the middle. */
 export function median(values: number[]): number {
@@ -32,17 +43,32 @@ export function round(value: number): number {
 
 /** The results as a Markdown table. */
 export function table(results: Result[]): string {
-  const rows = results.map(({ work, engine, variant, value, unit }) => [
-    work,
-    engine,
-    variant,
-    value.toLocaleString('en-US', { maximumFractionDigits: 2 }),
-    unit,
-  ]);
-  const cells = [['work', 'engine', 'variant', 'value', 'unit'], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...cells.map((row) => (row[column] as string).length)));
+  const rows = results.map(({ work, engine, variant, value, unit }) => [work, engine, variant, shown(value), unit]);
+  return markdown(['work', 'engine', 'variant', 'value', 'unit'], rows, (column) => column === 3);
+}
+
+/** Lines that have columns of their own, as Markdown tables: one for each kind and set of columns. */
+export function lineTables(measured: Measured[]): string {
+  const headOf = ({ work, values }: Measured) => [work, 'engine', ...Object.keys(values)];
+  const tables = new Map<string, Measured[]>();
+  for (const one of measured) {
+    const key = JSON.stringify(headOf(one));
+    tables.set(key, [...(tables.get(key) ?? []), one]);
+  }
+  const rowOf = ({ engine, line, values }: Measured) => [line, engine, ...Object.values(values).map(shown)];
+  return [...tables]
+    .map(([head, lines]) => markdown(JSON.parse(head), lines.map(rowOf), (column) => column > 1))
+    .join('\n\n');
+}
+
+function shown(value: number | string): string {
+  return typeof value === 'string' ? value : value.toLocaleString('en-US', { maximumFractionDigits: 2 });
+}
+
+function markdown(head: string[], rows: string[][], isNumber: (column: number) => boolean): string {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => (row[column] as string).length)));
   const line = (row: string[]) =>
-    `| ${row.map((cell, i) => (i === 3 ? cell.padStart(widths[i] as number) : cell.padEnd(widths[i] as number))).join(' | ')} |`;
-  const rule = `| ${widths.map((width, i) => (i === 3 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width))).join(' | ')} |`;
-  return [line(cells[0] as string[]), rule, ...rows.map(line)].join('\n');
+    `| ${row.map((cell, i) => (isNumber(i) ? cell.padStart(widths[i] as number) : cell.padEnd(widths[i] as number))).join(' | ')} |`;
+  const rule = `| ${widths.map((width, i) => (isNumber(i) ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width))).join(' | ')} |`;
+  return [line(head), rule, ...rows.map(line)].join('\n');
 }

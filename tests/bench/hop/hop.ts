@@ -8,13 +8,13 @@ import { startStack } from '../../../local/platform/stack.ts';
 import { stageNames } from '../engine.ts';
 import { createEntityTable } from '../engines/millrace.ts';
 import { percentile, type Result, round } from '../results.ts';
-import { hop as pipeline } from './functions/_no-op.ts';
+import { everyWorkerHasLeft, until } from '../until.ts';
+import { noOps } from './functions/_no-op.ts';
 
 const warmUps = 5;
 const measured = { millrace: 30, pgNet: 6 };
 // pg_net sleeps a second after each batch. On an idle system a user's update does not fall into that second.
 const idleMs = 1_200;
-const patienceMs = 60_000;
 
 // Every wake-up goes to pg_net in the transaction that has the work, and the worker is told of none.
 const wakeByPgNet = `
@@ -47,7 +47,7 @@ export async function hop(progress: (message: string) => void): Promise<Result[]
   try {
     await client.connect();
     await createEntityTable(client, 'bench_hop', 'columns');
-    await client.query('select millrace.define($1)', [JSON.stringify(pipeline.toJson())]);
+    await client.query('select millrace.define($1)', [JSON.stringify(noOps('bench_hop', 50).toJson())]);
     const millrace = await measure(client, warmUps, measured.millrace);
     progress(`hop: millrace, median ${round(percentile(millrace.hops, 50))} ms; now by pg_net alone`);
     await client.query(wakeByPgNet);
@@ -93,20 +93,12 @@ async function execution(client: pg.Client): Promise<{ first: number; hops: numb
   );
   const id = inserted.rows[0]?.id;
   // A worker that is still about to leave would take the work without a wake-up.
-  await until(
-    client,
-    'every worker has left',
-    `select not exists (select from millrace.workers where left_at is null) as met`,
-  );
+  await until(client, 'every worker has left', everyWorkerHasLeft);
   await delay(idleMs);
   const updated = performance.timeOrigin + performance.now();
   await client.query(`update public.bench_hop set one_status = 'queued' where id = $1`, [id]);
-  await until(
-    client,
-    'the entity is through',
-    `select five_status = 'completed' as met from public.bench_hop where id = $1`,
-    [id],
-  );
+  const through = `select five_status = 'completed' as met from public.bench_hop where id = $1`;
+  await until(client, 'the entity is through', through, { values: [id] });
   const { rows } = await client.query<{ started: number; finished: number }>(
     `select (a.output ->> 'started')::float8 as started, extract(epoch from a.finished_at)::float8 * 1000 as finished
      from millrace.runs r join millrace.attempts a on a.run_id = r.id
@@ -117,14 +109,4 @@ async function execution(client: pg.Client): Promise<{ first: number; hops: numb
   if (rows.length !== stageNames.length) throw new Error(`Entity ${id} has ${rows.length} results.`);
   const hops = rows.slice(1).map(({ started }, index) => started - (rows[index] as { finished: number }).finished);
   return { first: (rows[0] as { started: number }).started - updated, hops };
-}
-
-async function until(client: pg.Client, what: string, statement: string, values: unknown[] = []): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  for (;;) {
-    const { rows } = await client.query<{ met: boolean }>(statement, values);
-    if (rows[0]?.met) return;
-    if (Date.now() > deadline) throw new Error(`Not within ${patienceMs / 1000} s: ${what}.`);
-    await delay(20);
-  }
 }
