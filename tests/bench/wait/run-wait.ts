@@ -65,7 +65,7 @@ async function measureOn(stack: Stack, client: pg.Client, line: WaitLine, calls:
   const { rows } = await client.query<{ at: Date }>('select clock_timestamp() as at');
   const began = (rows[0] as { at: Date }).at;
   await client.query(`update public.bench_wait set call_status = 'queued' where id > 0`);
-  await until(client, 'every row is through', nothingRuns, { patienceMs: 900_000, everyMs: 100 });
+  await until(client, 'every row is through', nothingRuns, { patienceMs: 1_800_000, everyMs: 100 });
   const used = watch.end();
   const { poisonous } = line;
   const except = poisonous === undefined ? [] : [poisonous];
