@@ -388,10 +388,10 @@ test('an attempt that must be alone is taken alone, once its host is idle and it
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
   await engine.sql.query('select millrace.sweep()');
-  await queueKeys(engine, 'a', 'b');
   const worker = await Worker.of(engine, 'only');
   const [isolated] = await worker.take();
   expect(isolated).toMatchObject({ isolated: true, retry_count: 1 });
+  await queueKeys(engine, 'a', 'b');
   expect(await worker.take()).toEqual([]);
   const answer = await worker.complete([completed(isolated as Claimed)], 10);
   expect(keysOf(answer.batch)).toEqual(['a', 'b']);

@@ -299,9 +299,9 @@ test('an attempt that must be alone is alone at a stage with limits too', async 
   await (await Worker.of(engine, 'only')).takeOne();
   await engine.advance('61 seconds');
   await engine.sql.query('select millrace.sweep()');
-  await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.take()).toMatchObject([{ isolated: true }]);
+  await engine.queued('only', 2);
   expect(await worker.take()).toEqual([]);
 });
 

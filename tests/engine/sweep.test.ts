@@ -58,7 +58,7 @@ test('of 50 rows that share a worker with one that kills it, only that one is ex
   }
   expect(deaths).toBe(3);
   expect(await engine.rows(`select entity_id, error_code from millrace.dead_letters`)).toEqual([
-    { entity_id: killer, error_code: 'lost_lease' },
+    { entity_id: killer, error_code: 'resource_limit' },
   ]);
   expect(await engine.value(`select count(*)::int from millrace.runs where status = 'completed'`)).toBe(49);
 });

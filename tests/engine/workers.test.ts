@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
 import { begin, untilBlocked } from '../support/sessions.ts';
-import { completed, Worker } from '../support/worker.ts';
+import { Worker } from '../support/worker.ts';
 
-const atOnce = { backoff: { kind: 'list', seconds: [0] }, max_attempts: 5 };
+const _atOnce = { backoff: { kind: 'list', seconds: [0] }, max_attempts: 5 };
 
 const workers = (engine: Engine, count: number) =>
   Promise.all(Array.from({ length: count }, () => Worker.of(engine, 'only')));
@@ -78,74 +77,4 @@ test('a worker that scales out counts a wake-up that nobody has answered yet', a
   expect((await first?.claim(2))?.wake).toEqual([]);
   await engine.advance('2 seconds');
   expect((await first?.claim(2))?.wake).toHaveLength(1);
-});
-
-/** Two workers of one host, and items that follow a lost lease. */
-async function lostLease(engine: Engine, count: number): Promise<void> {
-  await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
-  await engine.queued('only', count);
-  await (await Worker.of(engine, 'only')).take(count);
-  await engine.advance('61 seconds');
-  await engine.sql.query('select millrace.sweep()');
-}
-
-test('an attempt that follows a lost lease is claimed alone, and its worker takes nothing beside it', async ({
-  engine,
-}) => {
-  await lostLease(engine, 3);
-  await engine.queued('only', 5);
-  const worker = await Worker.of(engine, 'only');
-  const batch = await worker.take(10);
-  expect(batch).toMatchObject([{ isolated: true, retry_count: 1 }]);
-  expect(await worker.take(10)).toEqual([]);
-  const { batch: next } = await worker.complete(
-    batch.map((item) => completed(item)),
-    10,
-  );
-  expect(next).toMatchObject([{ isolated: true }]);
-});
-
-test('what must be alone waits until its host is idle, and a claim on another host is free to take it', async ({
-  engine,
-}) => {
-  await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
-  const host = randomUUID();
-  const [busy, beside] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
-  await engine.queued('only', 1);
-  await (await Worker.of(engine, 'only')).take(1);
-  await engine.advance('61 seconds');
-  await engine.queued('only', 1);
-  const batch = await busy.take(1);
-  await engine.sql.query('select millrace.sweep()');
-  expect(await beside.take(10)).toEqual([]);
-  expect(await beside.leave()).toMatchObject({ left: true });
-  await busy.complete(batch.map((item) => completed(item)));
-  expect(await busy.leave()).toMatchObject({ left: false });
-  expect(await busy.take(10)).toMatchObject([{ isolated: true }]);
-});
-
-test('while a host runs what must be alone, its other workers take nothing and may leave', async ({ engine }) => {
-  await lostLease(engine, 1);
-  await engine.queued('only', 3);
-  const host = randomUUID();
-  const [one, two] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
-  expect(await one.take(10)).toMatchObject([{ isolated: true }]);
-  expect(await two.take(10)).toEqual([]);
-  expect(await two.leave()).toMatchObject({ left: true });
-  expect(await (await Worker.of(engine, 'only')).take(10)).toHaveLength(3);
-});
-
-test('two workers of one host that claim at once never run something beside what must be alone', async ({ engine }) => {
-  await lostLease(engine, 1);
-  await engine.queued('only', 3);
-  const host = randomUUID();
-  const [one, two] = [await Worker.of(engine, 'only', 'flow', host), await Worker.of(engine, 'only', 'flow', host)];
-  await one.claim(0);
-  await two.claim(0);
-  await one.client.query('begin');
-  expect(await one.take(1)).toMatchObject([{ isolated: true }]);
-  const beside = begin(two.take(10));
-  await Promise.race([beside, untilBlocked(engine, two.client)]);
-  await one.client.query('commit');
-  expect(await beside).toEqual([]);
 });

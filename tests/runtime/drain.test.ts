@@ -1,10 +1,9 @@
-import process from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
 import type { Item, OutcomeItem } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { HeldItems } from '../../supabase/functions/_millrace/worker/held-items.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
-import { budgetOf, gate, makeDrain } from '../support/make-drain.ts';
+import { budgetOf, gate, makeDrain, type TestHandler } from '../support/make-drain.ts';
 
 const done = (entity: { id: number }) => ({ done: entity.id });
 
@@ -130,6 +129,39 @@ test('an item whose handler could not even be run finishes as failed', async () 
 });
 
 describe('saving', () => {
+  test('the last completion says goodbye, so that no call is made to leave', async () => {
+    const fake = fakeWith(3);
+    fake.takesGoodbyes = true;
+    expect(await makeDrain(fake, done).drain.run()).toBe('empty');
+    expect(fake.calls.map((call) => call.name)).toEqual(['millrace_claim', 'millrace_complete']);
+    expect(fake.callsOf('millrace_complete')).toMatchObject([{ p_goodbye: true }]);
+  });
+
+  test('what ends while others run waits for them a tenth of its own time, a quarter of a second at most', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      for (const [took, waits] of [
+        [20, 8],
+        [1_000, 100],
+        [60_000, 250],
+      ] as const) {
+        const held = new HeldItems(new Isolate(), ({ attempt }) =>
+          attempt === 1 ? quick.opened.then(() => ({ outcome: 'completed', result: 1 })) : new Promise(() => {}),
+        );
+        const quick = gate();
+        held.add([makeItem(1), makeItem(2)]);
+        vi.setSystemTime(Date.now() + took);
+        quick.open();
+        await turns();
+        expect(held.gatheringMs()).toBe(waits);
+        held.drop(2);
+        expect(held.gatheringMs()).toBe(0);
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('sends a busy item again until its row is free, and runs its handler once', async () => {
     const fake = fakeWith(1);
     let busy = 3;
@@ -178,7 +210,6 @@ describe('saving', () => {
     expect(after.filter((call) => call.name === 'millrace_renew').length).toBeGreaterThan(3);
     expect(after.filter((call) => Number(call.args.p_limit) > 0)).toEqual([]);
     expect(fake.queue).toHaveLength(1);
-    expect(after.at(-1)?.name).toBe('millrace_leave');
   });
 
   test('sends an outcome the engine refused once more, as a permanent failure with the reason', async () => {
@@ -348,6 +379,35 @@ describe('the budget', () => {
     expect(fake.calls.at(-1)).toMatchObject({ name: 'millrace_leave', args: { p_hand_over: true } });
   });
 
+  test('a worker that may take no more lets a successor begin at once, and what it holds runs to its end', async () => {
+    const fake = fakeWith(4);
+    const slow = gate();
+    let retired = false;
+    const isolate = new Isolate();
+    const { drain, woken } = makeDrain(
+      fake,
+      async (entity, { signal }) => {
+        if (entity.id > 1) await slow.opened;
+        expect(signal.aborted).toBe(false);
+        return done(entity);
+      },
+      { isolate, probe: async () => !retired },
+    );
+    const end = drain.run();
+    await vi.waitFor(() => expect(fake.saved.has(1)).toBe(true));
+    retired = true;
+    isolate.begin(250);
+    fake.queue = [makeItem(9)];
+    isolate.look(async () => false);
+    await vi.waitFor(() => expect(woken).toHaveLength(1));
+    expect([...fake.saved.keys()]).toEqual([1]);
+    expect(fake.callsOf('millrace_leave')).toMatchObject([{ p_hand_over: true }]);
+    slow.open();
+    expect(await end).toBe('handed_over');
+    expect([...fake.saved.values()].map((item) => item.outcome)).toEqual(Array(4).fill('completed'));
+    expect(fake.queue).toHaveLength(1);
+  });
+
   test('a first claim is made whatever was used up before, so that every invocation gets something done', async () => {
     const fake = fakeWith(9);
     const { drain } = makeDrain(fake, done, { budget: budgetOf(10_000, 0, () => false) });
@@ -406,17 +466,22 @@ describe('beforeunload', () => {
   });
 
   /** What becomes of the items that run when the platform ends the function for this reason. */
-  async function unloadedFor(reason: string, items: Item[], whileRunning = () => {}) {
+  async function unloadedFor(
+    reason: string,
+    items: Item[],
+    { isolate, burning }: { isolate?: Isolate; burning?: (id: number) => void } = {},
+  ) {
     const fake = new FakeEngine();
     fake.queue = [...items];
     let running = 0;
-    const { drain } = makeDrain(fake, (_, { signal }) => {
+    const handler: TestHandler = ({ id }, { signal }) => {
       running += 1;
+      burning?.(id);
       return new Promise((resolve) => signal.addEventListener('abort', resolve));
-    });
+    };
+    const { drain } = makeDrain(fake, handler, isolate && { isolate });
     const end = drain.run();
     await vi.waitFor(() => expect(running).toBe(items.length));
-    whileRunning();
     drain.unload(reason);
     expect(await end).toBe('unloaded');
     return items.map(({ attempt }) => {
@@ -437,18 +502,30 @@ describe('beforeunload', () => {
     },
   );
 
-  test('what runs alone is blamed for the CPU that it used itself, not for what its process had used before', async () => {
-    let used = 700;
-    const cpuUsage = vi.spyOn(process, 'cpuUsage').mockImplementation(() => ({ user: used * 1000, system: 0 }));
+  test('what runs alone is blamed for the CPU, unless the rows before it had worn the isolate out', async () => {
     const outcomes = [];
-    for (const own of [399, 400]) {
-      outcomes.push(
-        ...(await unloadedFor('cpu', [makeItem(1, { isolated: true })], () => {
-          used += own;
-        })),
-      );
+    for (const before of [100, 200]) {
+      const isolate = new Isolate();
+      isolate.begin(before);
+      for (let row = 0; row < before; row++) isolate.end();
+      outcomes.push(...(await unloadedFor('cpu', [makeItem(1, { isolated: true })], { isolate })));
     }
-    cpuUsage.mockRestore();
-    expect(outcomes).toEqual([{ outcome: 'released' }, { outcome: 'released', limit: 'cpu' }]);
+    expect(outcomes).toEqual([{ outcome: 'released', limit: 'cpu' }, { outcome: 'released' }]);
+  });
+
+  test('nobody is blamed for the CPU that many rows have used, nor anybody beside the one that was seen at it', async () => {
+    const worn = new Isolate();
+    worn.begin(200);
+    expect(await unloadedFor('cpu', [makeItem(1), makeItem(2)], { isolate: worn })).toEqual(
+      Array(2).fill({ outcome: 'released' }),
+    );
+    const burning = (id: number) => {
+      const until = performance.now() + (id === 2 ? 450 : 0);
+      while (performance.now() < until);
+    };
+    expect(await unloadedFor('cpu', [makeItem(1), makeItem(2)], { burning })).toEqual([
+      { outcome: 'released' },
+      { outcome: 'released', limit: 'cpu' },
+    ]);
   });
 });

@@ -18,6 +18,8 @@ export class FakeEngine {
   collects: number[] = [];
   refuse: string | null = null;
   leaveAnswers: boolean[] = [];
+  /** Whether a worker that says goodbye with a completion is signed off when there is nothing for it. */
+  takesGoodbyes = false;
   verdictFor: (item: OutcomeItem) => VerdictName = () => 'accepted';
   /** Called before each call is carried out; an answer replaces the call. */
   before: (name: string, args: Args) => RpcAnswer | null = () => null;
@@ -45,6 +47,7 @@ export class FakeEngine {
         return this.once(`${args.p_worker} ${args.p_seq}`, () => ({
           ...(name === 'millrace_complete' ? { items: this.complete(args.p_items as OutcomeItem[]) } : {}),
           ...this.claim(args.p_limit as number),
+          ...(this.takesGoodbyes && args.p_goodbye === true && { left: this.queue.length === 0 }),
         }));
       case 'millrace_renew':
         return { renewed: 1, lost: (args.p_attempts as number[]).filter((attempt) => this.lost.includes(attempt)) };

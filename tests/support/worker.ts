@@ -115,9 +115,14 @@ export class Worker {
   }
 
   /** Reports outcomes and claims the next `limit` attempts. */
-  async complete(items: unknown, limit = 0, seq = ++this.seq): Promise<CompleteAnswer> {
-    const values = [this.id, seq, typeof items === 'string' ? items : JSON.stringify(items), limit];
-    return this.#call('select public.millrace_complete($1, $2, $3, $4) as answer', values);
+  async complete(items: unknown, limit = 0, seq = ++this.seq, goodbye = false): Promise<CompleteAnswer> {
+    const values = [this.id, seq, typeof items === 'string' ? items : JSON.stringify(items), limit, goodbye];
+    return this.#call('select public.millrace_complete($1, $2, $3, $4, $5) as answer', values);
+  }
+
+  /** Reports all that it holds, asks for more, and signs off if there is none. */
+  async goodbye(items: Row[], limit = 10): Promise<CompleteAnswer> {
+    return this.complete(items, limit, ++this.seq, true);
   }
 
   /** Reports outcomes and returns the verdicts alone. */
@@ -131,8 +136,13 @@ export class Worker {
     return this.#call('select public.millrace_renew($1, $2) as answer', values);
   }
 
-  async leave(handOver = false): Promise<{ left: boolean; wake: WakeTarget[] }> {
-    return this.#call('select public.millrace_leave($1, $2) as answer', [this.id, handOver]);
+  /** Signs off; `cost` is what it reckons that a row takes. */
+  async leave(
+    handOver = false,
+    cost?: { cpuMs: number; bytes: number },
+  ): Promise<{ left: boolean; wake: WakeTarget[] }> {
+    const values = [this.id, handOver, cost?.cpuMs ?? null, cost?.bytes ?? null];
+    return this.#call('select public.millrace_leave($1, $2, $3, $4) as answer', values);
   }
 
   async #call<T>(statement: string, values: unknown[]): Promise<T> {

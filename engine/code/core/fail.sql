@@ -101,9 +101,8 @@ begin
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
       cost_usd, input_tokens, output_tokens)
-    select v_now, s.pipeline_id, s.id,
-      case when f.due is null then 'failed' else 'retried' end, count(*),
-      array_agg(millrace.ms_between(f.started_at, v_now)),
+    select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
+      count(*), array_agg(millrace.ms_between(f.started_at, v_now)),
       array_agg(millrace.ms_between(f.created_at, f.started_at)) filter (where f.retry_count = 0),
       array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
       millrace.sum_usage(array_agg(f.usage), 'cost_usd'),

@@ -105,10 +105,11 @@ export class Isolate {
 
   /** Asks where requests go now, when it is time to; listeners hear when that is known. */
   look(probe: Probe): void {
-    const near = this.reckonedMs >= PROBED_FROM_MS || this.room() === 0;
+    const isFull = this.room() === 0;
     const paid = this.paidRows();
-    const isNew = paid >= this.probedAt * (1 + PROBED_EVERY) || this.inHand === 0;
-    if (this.retired || this.probing || !near || !isNew) return;
+    const isNew = paid >= this.probedAt * (1 + PROBED_EVERY) || (isFull && this.inHand === 0);
+    const isNear = isFull || this.reckonedMs >= PROBED_FROM_MS;
+    if (this.retired || this.probing || !isNear || !isNew) return;
     this.probing = true;
     this.probedAt = paid;
     void probe().then((here) => {

@@ -1,0 +1,120 @@
+// What an isolate has used up is reckoned, since the platform does not tell: it retires an isolate at a second of CPU and ends it
+// without a word at two.
+import { expect, test } from 'vitest';
+import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
+
+const here = async () => true;
+const elsewhere = async () => false;
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Rows that came and went. */
+function spend(isolate: Isolate, rows: number, seenMs = 0): void {
+  isolate.begin(rows);
+  for (let row = 0; row < rows; row++) isolate.end(seenMs);
+}
+
+test('where nobody has learned what a row costs, it takes 6 ms: 250 rows are begun, and no more', () => {
+  const isolate = new Isolate();
+  expect(isolate.room()).toBe(250);
+  isolate.begin(250);
+  expect(isolate.room()).toBe(0);
+});
+
+test('it begins by what isolates before it have learned', () => {
+  const isolate = new Isolate();
+  isolate.learn(30);
+  expect(isolate.room()).toBe(50);
+});
+
+test('workers that ask at the same time share the room that there is', () => {
+  const isolate = new Isolate();
+  isolate.begin(200);
+  expect([isolate.reserve(40), isolate.reserve(40)]).toEqual([40, 10]);
+  isolate.unreserve(40);
+  expect(isolate.room()).toBe(40);
+});
+
+test('what handlers are seen to use counts twice, since what follows a pause is not seen', () => {
+  const isolate = new Isolate();
+  spend(isolate, 10, 15);
+  expect(isolate.rowMs).toBe(30);
+});
+
+test('a request that arrives proves that less than a second is used, so rows cost less than was thought', () => {
+  const isolate = new Isolate();
+  spend(isolate, 250);
+  expect(isolate.room()).toBe(0);
+  isolate.arrived();
+  expect(isolate.rowMs).toBe(4);
+  expect(isolate.room()).toBe(125);
+});
+
+test('of a row in hand, half of its cost may be yet to come', () => {
+  const isolate = new Isolate();
+  isolate.begin(250);
+  for (let row = 0; row < 150; row++) isolate.end();
+  isolate.arrived();
+  expect(isolate.rowMs).toBe(5);
+});
+
+test('it asks where requests go from nine tenths of a second on, and again after a tenth more', async () => {
+  const isolate = new Isolate();
+  let asked = 0;
+  const probe = async () => {
+    asked += 1;
+    isolate.arrived();
+    return true;
+  };
+  for (const [rows, times] of [
+    [149, 0],
+    [1, 1],
+    [14, 1],
+    [1, 2],
+  ] as const) {
+    spend(isolate, rows);
+    isolate.look(probe);
+    isolate.look(probe);
+    await settled();
+    expect(asked).toBe(times);
+  }
+});
+
+test('a probe that ends up elsewhere tells that it is retired, and what a row costs; nothing more is begun', async () => {
+  const isolate = new Isolate();
+  let heard = 0;
+  isolate.onLook(() => {
+    heard += 1;
+  });
+  spend(isolate, 200);
+  isolate.look(elsewhere);
+  await settled();
+  expect([heard, isolate.retired, isolate.room(), isolate.rowMs]).toEqual([1, true, 0, 5]);
+  expect(isolate.news()).toMatchObject({ cpuMs: 5 });
+});
+
+test('it tells what a row costs once it knows, and not again before it knows better', async () => {
+  const isolate = new Isolate();
+  spend(isolate, 200);
+  expect(isolate.news()).toBeUndefined();
+  isolate.look(here);
+  isolate.arrived();
+  expect(isolate.news()).toMatchObject({ cpuMs: 5 });
+  expect(isolate.news()).toBeUndefined();
+  spend(isolate, 200);
+  isolate.arrived();
+  expect(isolate.news()).toMatchObject({ cpuMs: 2.5 });
+});
+
+test('an isolate that has room left is never asked after, however long it lives', async () => {
+  const isolate = new Isolate();
+  for (let round = 0; round < 50; round++) {
+    spend(isolate, 100);
+    isolate.arrived();
+    isolate.look(() => {
+      isolate.arrived();
+      return here();
+    });
+    await settled();
+    expect(isolate.room()).toBeGreaterThan(0);
+  }
+});
