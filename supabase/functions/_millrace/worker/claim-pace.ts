@@ -14,12 +14,16 @@ export class ClaimPace {
   private waitMs: number | null = null;
   private busyAt = Date.now();
 
-  /** An answer has come. `waitMs`: after how long to ask a stage at its limits again, null when that would be no use. */
-  answered(sawEmpty: boolean, waitMs: number | null | undefined): void {
+  /**
+   * An answer to a claim of `asked` items has come with `got`. `waitMs`: after how long to ask a stage at its limits again, null
+   * when that would be no use. One that brought all that was asked for leaves more behind it: there is no pause.
+   */
+  answered(asked: number, got: number, waitMs: number | null | undefined): void {
+    const sawEmpty = asked > 0 && got === 0;
     this.sawEmpty = sawEmpty;
     this.pauseMs = sawEmpty ? Math.min(this.pauseMs * 2, LONGEST_REFILL_PAUSE_MS) : FIRST_REFILL_PAUSE_MS;
     this.waitMs = sawEmpty && waitMs != null ? Math.max(waitMs, SHORTEST_WAIT_MS) : null;
-    this.refillAt = Date.now() + (this.waitMs ?? this.pauseMs);
+    this.refillAt = Date.now() + (asked > 0 && got >= asked ? 0 : (this.waitMs ?? this.pauseMs));
   }
 
   /** The worker has had something to do. */

@@ -87,7 +87,7 @@ export class Intake {
     this.o.isolate.learn(answer.stage.row_cpu_ms);
     this.o.held.add(answer.batch);
     if (limit > 0) this.size.answered(answer.cut, this.o.held.size);
-    this.pace.answered(limit > 0 && answer.batch.length === 0, answer.wait_ms);
+    this.pace.answered(limit, answer.batch.length, answer.wait_ms);
   }
 
   /** Keeps room in the isolate for so many rows, instead of what was kept before; returns for how many. */

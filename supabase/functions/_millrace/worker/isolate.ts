@@ -14,6 +14,8 @@ const PROBED_EVERY = 0.1;
 /** What a row is taken to cost where nobody has learned it yet. */
 const CAUTIOUS_ROW_MS = 6;
 const CHEAPEST_ROW_MS = 0.5;
+/** The last rows whose use of the CPU was seen. It is seen by the clock, and others on the machine make most rows look dear. */
+const SEEN_ROWS = 32;
 
 /** Whether a request to this function came back to this isolate. */
 export type Probe = () => Promise<boolean>;
@@ -32,7 +34,7 @@ export class Isolate {
   private begun = 0;
   private ended = 0;
   private reserved = 0;
-  private seenMs = 0;
+  private readonly seen: number[] = [];
   private learnedMs = CAUTIOUS_ROW_MS;
   private mostMs = Infinity;
   private proved = false;
@@ -46,8 +48,7 @@ export class Isolate {
   /** Milliseconds of CPU that one row is taken to cost. */
   get rowMs(): number {
     // What is seen is half of it: the other half follows a pause, where nobody looks.
-    const seen = this.ended > 0 ? (2 * this.seenMs) / this.ended : 0;
-    return Math.min(Math.max(this.learnedMs, seen, CHEAPEST_ROW_MS), this.mostMs);
+    return Math.min(Math.max(this.learnedMs, 2 * quickQuarterOf(this.seen), CHEAPEST_ROW_MS), this.mostMs);
   }
 
   /** Milliseconds of CPU that the rows so far are taken to cost, those in hand included. */
@@ -100,7 +101,8 @@ export class Isolate {
   /** One of them is over. `seenMs`: what it was seen to use of the CPU. */
   end(seenMs = 0): void {
     this.ended += 1;
-    this.seenMs += seenMs;
+    this.seen.push(seenMs);
+    if (this.seen.length > SEEN_ROWS) this.seen.shift();
   }
 
   /** Asks where requests go now, when it is time to; listeners hear when that is known. */
@@ -147,6 +149,11 @@ export class Isolate {
   private get inHand(): number {
     return this.begun - this.ended;
   }
+}
+
+/** The value that a quarter of them does not exceed. */
+function quickQuarterOf(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 2] ?? 0;
 }
 
 /** The isolate that this code runs in. */
