@@ -243,3 +243,9 @@ it('a function is not told the CPU time it has used, nor the memory outside its 
   });
   expect(host.logs('listener')).toEqual(['Warning: Not implemented: process.cpuUsage()']);
 });
+
+it('a function cannot end itself', async () => {
+  await open();
+  expect(await statusOf('exit')).toBe(200);
+  expect(await takesRequests()).toBe(true);
+});
