@@ -1,4 +1,4 @@
-// What a function hears, may do and answers at each limit of the platform: the table of docs/functions-host.md, row by row.
+// What a function hears, may do and answers at each limit of the platform: the table of docs/local-stack.md, row by row.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
