@@ -1,14 +1,16 @@
 // Runs a TypeScript file or Vitest of this project, after installing what is missing. Plain JavaScript without
 // dependencies, since it runs before there are any: node cli/bootstrap.mjs <file.ts|vitest> [arguments]
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, fstatSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const modulesFolder = path.join(projectFolder, 'node_modules');
 const untried = ['linux-arm64', 'darwin-x64'];
 const parent = process.ppid;
+const hasStarterGone = watchStarter();
 
 /** Why this cannot run here, or an empty string. */
 function obstacle() {
@@ -56,6 +58,34 @@ function install() {
   console.error(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 
+/** The parent of a process and the name of its program. Undefined when it or /proc is gone. */
+function lookUp(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const end = stat.lastIndexOf(')');
+    return { name: stat.slice(stat.indexOf('(') + 1, end), parent: Number(stat.slice(end + 2).split(' ')[1]) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a shell started this at a terminal, whose end it hears of, or in the background: it may outlive that shell. */
+function mayOutlive(starter) {
+  if (!/^(ba|da|z|k|fi)?sh$/.test(lookUp(starter)?.name ?? '')) return false;
+  return isatty(0) || fstatSync(0).rdev === statSync('/dev/null').rdev;
+}
+
+/** Returns how to tell that whoever started this has gone, killed or not. npm, where it stands between, hands nothing on. */
+function watchStarter() {
+  const isByNpm = Boolean(process.env.npm_lifecycle_event);
+  const starter = isByNpm ? lookUp(parent)?.parent : parent;
+  const isFree = starter === undefined || mayOutlive(starter);
+  return () => {
+    if (process.ppid !== parent) return isByNpm || !isFree;
+    return isByNpm && !isFree && lookUp(parent)?.parent !== starter;
+  };
+}
+
 function run(target, args) {
   const command =
     target === 'vitest'
@@ -66,16 +96,12 @@ function run(target, args) {
   const child = spawn(process.execPath, command, { cwd: projectFolder, stdio });
   // At a terminal the child hears Ctrl-C too; forwarding covers a signal sent to this process alone.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-  // npm runs this in a shell, which hands no signal on: "kill <npm>" ends npm and the shell, and would leave this running.
-  // Started by hand, it may well outlive the shell it was started from.
-  if (process.env.npm_lifecycle_event) {
-    const watch = setInterval(() => {
-      if (process.ppid === parent) return;
-      clearInterval(watch);
-      child.kill('SIGTERM');
-    }, 1000);
-    watch.unref();
-  }
+  const watch = setInterval(() => {
+    if (!hasStarterGone()) return;
+    clearInterval(watch);
+    child.kill('SIGTERM');
+  }, 1000);
+  watch.unref();
   child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));
 }
 

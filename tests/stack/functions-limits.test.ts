@@ -1,4 +1,4 @@
-// What a function hears, may do and answers at each limit of the platform: the table of docs/functions-host.md, row by row.
+// What a function hears, may do and answers at each limit of the platform: the table of docs/local-stack.md, row by row.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -242,4 +242,10 @@ it('a function is not told the CPU time it has used, nor the memory outside its 
     external: expect.any(Number),
   });
   expect(host.logs('listener')).toEqual(['Warning: Not implemented: process.cpuUsage()']);
+});
+
+it('a function cannot end itself', async () => {
+  await open();
+  expect(await statusOf('exit')).toBe(200);
+  expect(await takesRequests()).toBe(true);
 });

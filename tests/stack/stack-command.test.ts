@@ -34,6 +34,11 @@ interface Addresses {
 }
 
 const byNpm = ['npm', 'run', '-s', 'stack', '--', '--json'];
+/** A program that starts another one and waits for it. */
+const aStarter = [
+  ...[process.execPath, '-e'],
+  "require('node:child_process').spawn(process.argv[1], process.argv.slice(2), { stdio: 'inherit' })",
+];
 const asNpmDoes = [process.execPath, 'cli/bootstrap.mjs', 'cli/stack.ts', '--json'];
 
 /** Starts the stack and reads its line. */
@@ -42,7 +47,9 @@ async function startCommand([program = '', ...args]: string[] = asNpmDoes): Prom
   lines: string[];
   addresses: Addresses;
 }> {
-  const child = spawn(program, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+  // Whoever runs the tests may have done so by npm.
+  const { npm_lifecycle_event, ...env } = process.env;
+  const child = spawn(program, args, { cwd: projectFolder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
   const lines: string[] = [];
   let errors = '';
@@ -172,6 +179,18 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
       expect(() => readPort('--port', wrong)).toThrow(fault);
     }
     expect(['1', '65535', undefined].map((given) => readPort('--port', given))).toEqual([1, 65_535, undefined]);
+  });
+
+  it.each([
+    ['npm', byNpm],
+    ['it', asNpmDoes],
+  ])('ends with its parts when the program that started %s is killed', async (_, command) => {
+    const { child, addresses } = await startCommand([...aStarter, ...command]);
+    await fetch(`${addresses.functionsUrl}/job-poll`, { method: 'POST' });
+    expect(processesOf(addresses.dataDir).length).toBeGreaterThan(0);
+    child.kill('SIGKILL');
+    await until(() => processesOf(addresses.dataDir).length === 0 && !fs.existsSync(addresses.dataDir));
+    await expect(fetch(addresses.apiUrl)).rejects.toThrow();
   });
 
   it('runs beside another one, and leaves nothing behind when whoever started it is killed', async () => {

@@ -1,5 +1,5 @@
-// The stage messaging with three faults: one lead ends the process of the function that works on it, and two take it to a
-// limit of the platform, bit by bit, so that it can still say so.
+// The stage messaging with three faults: one lead ends the function that works on it, by an error that nobody catches, and two
+// take it to a limit of the platform, bit by bit, so that it can still say so.
 import process from 'node:process';
 import { serveStage } from '../../../supabase/functions/_millrace/mod.ts';
 import { messaging } from '../../../supabase/functions/leads-messaging/handler.ts';
@@ -7,6 +7,15 @@ import { messaging } from '../../../supabase/functions/leads-messaging/handler.t
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 // What has been taken is never given back.
 const taken: Uint8Array[] = [];
+
+/** Never settles: the function is gone before. */
+function end(): Promise<never> {
+  return new Promise(() => {
+    setTimeout(() => {
+      throw new Error('nobody catches this');
+    });
+  });
+}
 
 /** Heeds no signal: it goes on until its process is ended. */
 async function useCpu(): Promise<never> {
@@ -28,7 +37,7 @@ async function useMemory(signal: AbortSignal): Promise<never> {
 serveStage({
   ...messaging,
   async handler(input, context) {
-    if (context.entityId === process.env.FATAL_LEAD) process.exit(1);
+    if (context.entityId === process.env.FATAL_LEAD) return end();
     if (context.entityId === process.env.CPU_LEAD) return useCpu();
     if (context.entityId === process.env.MEMORY_LEAD) return useMemory(context.signal);
     return messaging.handler(input, context);

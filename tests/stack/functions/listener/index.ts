@@ -62,6 +62,10 @@ export default {
     if (where === 'request') await work((names ?? '').split(','));
     if (where === 'promise') EdgeRuntime.waitUntil(work((names ?? '').split(',')));
     if (where === 'settled') EdgeRuntime.waitUntil(Promise.resolve());
+    if (where === 'exit') {
+      Deno.exit(1);
+      process.exit(1);
+    }
     if (where === 'told') return Response.json({ cpu: process.cpuUsage(), memory: Deno.memoryUsage() });
     return new Response('answered');
   },
