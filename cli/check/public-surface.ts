@@ -17,6 +17,7 @@ export const publicSurface = [
   'millrace.define',
   'millrace.define_limit',
   'millrace.doctor',
+  'millrace.explain',
   'millrace.drop_limit',
   'millrace.end_bypass',
   'millrace.engine',

@@ -8683,6 +8683,63 @@ begin
 end
 $$;
 
+-- Reads how many rows of a stage may be in work at once, in which batches and by how many workers,
+-- and what a row takes of an isolate as far as anybody has learned.
+create or replace function millrace.places_of(
+  p_stage millrace.stages,
+  out at_once int, out batch_size int, out max_workers int, out row_cpu_ms numeric,
+  out row_memory bigint, out lives_cut int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  batch_size := p_stage.batch_size;
+  max_workers := p_stage.max_workers;
+  at_once := coalesce(p_stage.concurrency, batch_size * max_workers);
+  select round(c.cpu_ms::numeric, 1), c.memory_bytes, coalesce(c.lives_cut, 0)
+  into row_cpu_ms, row_memory, lives_cut
+  from millrace.row_costs c
+  where c.stage_id = p_stage.id;
+end
+$$;
+
+-- Explains how many rows of each stage of a pipeline are in work at once, and why.
+create or replace function millrace.explain(p_pipeline text)
+returns table (
+  stage text, at_once int, batch_size int, max_workers int, row_cpu_ms numeric,
+  row_memory text, why text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Pipelines: ' || coalesce(
+        (select string_agg(p.name, ', ' order by p.name) from millrace.pipelines p), 'none') || '.';
+  end if;
+  return query
+    select s.name, x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms,
+      pg_size_pretty(x.row_memory), concat_ws('; ',
+        case
+          when s.concurrency is null then 'batch and workers are as the definition says'
+          when x.row_cpu_ms is null then 'no worker has told yet what a row takes, so it is taken '
+            || 'for 6 ms of CPU'
+          when x.batch_size < least(50, s.concurrency) then 'the batch is what one isolate bears '
+            || 'by what a row takes'
+          else 'what a row takes leaves room for a whole batch'
+        end,
+        case when x.lives_cut > 0 then format(
+          '%s isolates have ended without a word while they held rows', x.lives_cut) end)
+    from millrace.pipelines p
+    join millrace.stages s on s.pipeline_id = p.id
+    cross join lateral millrace.places_of(s) x
+    where p.name = p_pipeline and s.function_name is not null
+    order by s.id;
+end
+$$;
+
 -- What the entity tables and the runs say of each other
 
 -- Lists the status columns that a table has of a pipeline's stages; null for another projection.
@@ -32095,7 +32152,8 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
   case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
   coalesce(w.n, 0) as live_workers, s.sla,
-  case when s.sla is null then 0 else coalesce(l.late, 0) end as late
+  case when s.sla is null then 0 else coalesce(l.late, 0) end as late,
+  x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
@@ -32104,6 +32162,7 @@ left join worker w on w.stage_id = s.id
 left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
 left join pulse u on u.stage_id = s.id
 left join millrace.late_counts() l on l.stage_id = s.id
+left join lateral millrace.places_of(s) x on s.function_name is not null
 order by p.name, s.id
 $view$);
 
@@ -32952,6 +33011,10 @@ comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
   'fresh allowance of attempts, and with it what was cancelled beside it.';
 
+comment on function millrace.explain(text) is
+  'One row a stage that a function runs: how many rows are in work at once, in batches of how many '
+  'by how many workers, what a row takes of an isolate, and why it is so.';
+
 comment on function public.millrace_claim(text, text, uuid, uuid, int, int) is
   'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
 
@@ -33048,7 +33111,9 @@ comment on view millrace.stage_health is
   'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
   'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
   'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
-  'due. late: how many runs are longer at the stage than its bound, sla.';
+  'due. late: how many runs are longer at the stage than its bound, sla. at_once: how many rows '
+  'may be in work together, by workers of batch_size each; explain() says why. row_cpu_ms: what a '
+  'row takes of an isolate''s CPU, as workers have reckoned.';
 
 comment on view millrace.job_outcomes is
   'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
@@ -33608,7 +33673,8 @@ begin
       'millrace.refuse_orphan(millrace.runs)', 'millrace.retry_one(int8, text)',
       'millrace.retry(int8, text)', 'millrace.bounded_cpu(float8)',
       'millrace.learn_row_cost(int4, float4, int8)', 'millrace.learn_from_loss(int4, uuid[])',
-      'millrace.choose_places(int4)', 'millrace.status_columns_of(millrace.pipelines)',
+      'millrace.choose_places(int4)', 'millrace.places_of(millrace.stages)',
+      'millrace.explain(text)', 'millrace.status_columns_of(millrace.pipelines)',
       'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
       'public.millrace_complete(uuid, int4, json, int4, bool)',

@@ -87,3 +87,63 @@ begin
     and s.batch_size <> b.batch_size;
 end
 $$;
+
+-- Reads how many rows of a stage may be in work at once, in which batches and by how many workers,
+-- and what a row takes of an isolate as far as anybody has learned.
+create or replace function millrace.places_of(
+  p_stage millrace.stages,
+  out at_once int, out batch_size int, out max_workers int, out row_cpu_ms numeric,
+  out row_memory bigint, out lives_cut int
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  batch_size := p_stage.batch_size;
+  max_workers := p_stage.max_workers;
+  at_once := coalesce(p_stage.concurrency, batch_size * max_workers);
+  select round(c.cpu_ms::numeric, 1), c.memory_bytes, coalesce(c.lives_cut, 0)
+  into row_cpu_ms, row_memory, lives_cut
+  from millrace.row_costs c
+  where c.stage_id = p_stage.id;
+end
+$$;
+
+-- Explains how many rows of each stage of a pipeline are in work at once, and why.
+create or replace function millrace.explain(p_pipeline text)
+returns table (
+  stage text, at_once int, batch_size int, max_workers int, row_cpu_ms numeric,
+  row_memory text, why text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Pipelines: ' || coalesce(
+        (select string_agg(p.name, ', ' order by p.name) from millrace.pipelines p), 'none') || '.';
+  end if;
+  return query
+    select s.name, x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms,
+      pg_size_pretty(x.row_memory), concat_ws('; ',
+        case
+          when s.concurrency is null then 'batch and workers are as the definition says'
+          when x.row_cpu_ms is null then 'no worker has told yet what a row takes, so it is taken '
+            || 'for 6 ms of CPU'
+          when x.batch_size < least(50, s.concurrency) then 'the batch is what one isolate bears '
+            || 'by what a row takes'
+          else 'what a row takes leaves room for a whole batch'
+        end,
+        case when x.lives_cut > 0 then format(
+          '%s isolates have ended without a word while they held rows', x.lives_cut) end)
+    from millrace.pipelines p
+    join millrace.stages s on s.pipeline_id = p.id
+    cross join lateral millrace.places_of(s) x
+    where p.name = p_pipeline and s.function_name is not null
+    order by s.id;
+end
+$$;
+comment on function millrace.explain(text) is
+  'One row a stage that a function runs: how many rows are in work at once, in batches of how many '
+  'by how many workers, what a row takes of an isolate, and why it is so.';

@@ -120,7 +120,8 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
   case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
   coalesce(w.n, 0) as live_workers, s.sla,
-  case when s.sla is null then 0 else coalesce(l.late, 0) end as late
+  case when s.sla is null then 0 else coalesce(l.late, 0) end as late,
+  x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
@@ -129,13 +130,16 @@ left join worker w on w.stage_id = s.id
 left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
 left join pulse u on u.stage_id = s.id
 left join millrace.late_counts() l on l.stage_id = s.id
+left join lateral millrace.places_of(s) x on s.function_name is not null
 order by p.name, s.id;
 comment on view millrace.stage_health is
   'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
   'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
   'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
   'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
-  'due. late: how many runs are longer at the stage than its bound, sla.';
+  'due. late: how many runs are longer at the stage than its bound, sla. at_once: how many rows '
+  'may be in work together, by workers of batch_size each; explain() says why. row_cpu_ms: what a '
+  'row takes of an isolate''s CPU, as workers have reckoned.';
 
 -- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on
 -- the first day.

@@ -6,7 +6,7 @@ import { completion, modelWork, ownWork } from './stage-defaults.ts';
 const order = ['summarize', 'tag', 'thumbnail'] as const;
 
 const before = (stage: (typeof order)[number]) => [order[order.indexOf(stage) - 1] ?? ('score' as const)];
-const enrichment = { ...modelWork, batchSize: 5 };
+const enrichment = { ...modelWork, concurrency: 20 };
 const year = 365 * 24 * 3600;
 
 /** What a ready, a working and a finished step show. */

@@ -6,7 +6,7 @@ export const chunks = definePipeline({
   name: 'chunks',
   entity: { table: 'public.chunk', key: 'id', projection: 'none' },
   stages: {
-    kg: { ...throughOutages(modelWork), function: 'chunks-kg', batchSize: 10, apply: 'public.apply_facts' },
+    kg: { ...throughOutages(modelWork), function: 'chunks-kg', apply: 'public.apply_facts' },
     // Of its own, so that a Graphiti server that is down costs no second answer of the model.
     graphiti: {
       ...throughOutages(ownWork),

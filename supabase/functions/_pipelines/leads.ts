@@ -14,8 +14,7 @@ const turns = (limit: number) => ({ concurrency: { column: 'account_id', limit }
 /** A model may answer better when asked again, and need not be given time for it. */
 const modelStage: Omit<FunctionStageInput, 'function'> = {
   kind: 'function',
-  batchSize: 10,
-  maxWorkers: 4,
+  concurrency: 50,
   leaseSeconds: 60,
   timeoutSeconds: 30,
   retry: {

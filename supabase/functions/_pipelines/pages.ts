@@ -18,6 +18,6 @@ export const pages = definePipeline({
       limits: { maxInFlight: 50 },
     },
     blend: { ...ownWork, function: 'pages-blend', needs: ['ocr'], batchSize: 20, maxWorkers: 2 },
-    label: { ...modelWork, function: 'pages-label', needs: ['blend'], batchSize: 10 },
+    label: { ...modelWork, function: 'pages-label', needs: ['blend'] },
   },
 });

@@ -21,9 +21,12 @@ export const ownWork = {
 /** A job elsewhere, of a model or an OCR service, finishes the stage unless it was answered in the call. */
 export const completion = { callback: true, pollSeconds: 2, deadlineSeconds: 600 };
 
-/** A model may answer better when asked again, and need not be given time for it. */
+/** It waits for a model, which many rows may do at once. The model may answer better when asked again, and at once. */
 export const modelWork = {
-  ...ownWork,
+  kind: ownWork.kind,
+  concurrency: 50,
+  leaseSeconds: ownWork.leaseSeconds,
+  timeoutSeconds: ownWork.timeoutSeconds,
   retry: {
     ...ownWork.retry,
     byCode: { ...byCode, invalid_output: { maxAttempts: 3, backoff: { kind: 'list' as const, seconds: [1, 5] } } },
