@@ -6,7 +6,7 @@ import { type Stack, startStack } from '../platform/stack.ts';
 import { startServices } from '../services/start-services.ts';
 import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
-import { printInvariants, printTotals, type Subject } from './report.ts';
+import { printFindings, printInvariants, printTotals, type Subject } from './report.ts';
 import type { DemoSettings } from './settings.ts';
 import { newErrors } from './stage-errors.ts';
 import type { Watching } from './watch-progress.ts';
@@ -79,6 +79,7 @@ export async function onAStack(
     heading('In total');
     await printTotals(client, outcome.subject, print);
     const violations = await printInvariants(client, print);
+    await printFindings(client, print);
     const failed = outcome.failed || violations > 0;
     if (outcome.complaint) print(pc.red(`\n${outcome.complaint}`));
     if (failed && troubles.lines().length > 0) {

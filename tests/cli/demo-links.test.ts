@@ -34,6 +34,8 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
     expect(stdout).toMatch(/sheet +https:\S+\/open-jobs\/edit +\d+\n/);
     expect(stdout).toMatch(/notion +collection:\/\/\S+ +\d+\n/);
     expect(stdout).toMatch(/error 1 {2}extracted 34 {2}dead 11\n/);
+    // No board asks for patience before all other pages are fetched.
+    expect(stdout.slice(0, stdout.indexOf('7. What waits'))).not.toMatch(/error [2-9]/);
     // What asks for patience, and what ended, alike ones together.
     expect(stdout).toMatch(/ 4 error\n +3 {2}the site answered with status 429: \S+\/jobs\/busy-\d and 2 more\n/);
     expect(stdout).toMatch(/1 {2}the site asks for a captcha, which this scraper does not solve: /);
@@ -101,6 +103,14 @@ it('has sixty links, of which fourteen are there in another spelling', async () 
   await boards.stop();
   expect(sheet.length + pages.length + busy.length).toBe(60);
   expect([...sheet, ...pages].filter(({ note }) => note === 'another spelling')).toHaveLength(14);
+  // Few of one host, which are fetched one after the other; and none before the others that slows all of them.
+  const hosts = new Map<string, number>();
+  for (const { link, note } of [...sheet, ...pages]) {
+    expect(busy).not.toContain(link);
+    const host = /^https?:\/\/([^/]+)/i.exec(link)?.[1];
+    if (host && note !== 'another spelling') hosts.set(host, (hosts.get(host) ?? 0) + 1);
+  }
+  expect(Math.max(...hosts.values())).toBeLessThanOrEqual(4);
 });
 
 it('shows what waits in each queue, and the words', () => {
