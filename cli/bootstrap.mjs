@@ -1,7 +1,7 @@
 // Runs a TypeScript file or Vitest of this project, after installing what is missing. Plain JavaScript without
 // dependencies, since it runs before there are any: node cli/bootstrap.mjs <file.ts|vitest> [arguments]
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, fstatSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, fstatSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +38,22 @@ function isInstalled() {
   return statSync(installed).mtimeMs >= statSync(path.join(projectFolder, 'package-lock.json')).mtimeMs;
 }
 
+/** What the dependencies have on disk, with what npm keeps of them meanwhile. */
+const neededMegabytes = 1000;
+
+function requireRoom() {
+  const { bavail, bsize } = statfsSync(projectFolder);
+  const free = Math.floor((bavail * bsize) / 1e6);
+  if (free >= neededMegabytes) return;
+  console.error(
+    `No space is left in ${projectFolder}: ${free} MB are free there, ${neededMegabytes} MB are needed for the dependencies. ` +
+      'Make room, or clone into another folder.',
+  );
+  process.exit(1);
+}
+
 function install() {
+  requireRoom();
   console.error('Installing dependencies (once, about 900 MB on disk; this takes a minute or two) …');
   const started = Date.now();
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';

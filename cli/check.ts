@@ -1,4 +1,6 @@
 // npm run check: checks all that can be checked without running the tests, and prints one line each.
+import fs from 'node:fs';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { checkAdvisors } from './check/advisors.ts';
@@ -13,9 +15,11 @@ import { projectFolder } from './check/run-program.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+import { futureStamps } from './migration-stamps.ts';
 
 const usage = `npm run check -- [--write]
   --write  correct the format, and bring the schema snapshot and the generated types up to date`;
+const migrationsFolder = path.join(projectFolder, 'supabase', 'migrations');
 const shownLines = 60;
 const lighter = 'load a lighter library, or do the work in a stage of its own';
 const downwards = 'move what both need into the lower layer, or hand it over as an argument';
@@ -44,6 +48,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
+    { name: 'stamps of the migrations', remedy: 'do as it says', findings: stamps() },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
@@ -52,6 +57,10 @@ async function codeChecks(write: boolean): Promise<Check[]> {
 
 async function nomenclature(): Promise<string> {
   return nomenclatureFaults(projectFolder).join('\n');
+}
+
+async function stamps(): Promise<string> {
+  return futureStamps(fs.readdirSync(migrationsFolder), Date.now()).join('\n');
 }
 
 /** Starts the checks of the migrated database at `url`. */

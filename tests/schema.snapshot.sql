@@ -854,6 +854,7 @@ table millrace.pipelines
   CREATE TRIGGER pipelines_switched BEFORE UPDATE OF enabled ON millrace.pipelines FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
 sequence millrace.pipelines_id_seq
 table millrace.posts unlogged
+  column function_name text
   column posted_at timestamp with time zone not null default transaction_timestamp()
   column request_id bigint not null
   CREATE INDEX posts_by_time ON millrace.posts USING btree (posted_at)
@@ -2393,17 +2394,18 @@ function millrace.adopt(p_pipeline text, p_old_column text, p_value_function tex
 function millrace.adopt_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body afe540468b1abb7b8a3a259a6537f6f8
 function millrace.adopt_portion(p_pipeline millrace.pipelines, p_call text, p_limit integer) returns TABLE(old_value text, rows bigint, value text, lands text, begins text, problem text) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 52e4c9c33813452fa65af19c737f4833
 function millrace.adopt_runs(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 763f1e3953585c249eb39887f2056c58
-function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body c73f85e32cd8e6eca51f1af57b8023cc
+function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 07d26cf71b538e34089673e479e99538
 function millrace.advance(p_stage_id integer, p_run_ids bigint[], p_list boolean DEFAULT true, OUT ready millrace.ready[], OUT followers integer[], OUT names text[], OUT has_groups boolean, OUT all_ready boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 568c4767839d39d7a6e32589bd847f0d
 function millrace.advance_each(p_stage_id integer, p_run_ids bigint[]) returns millrace.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bb116a833de239148ff1e4c1e31aa6
 function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee0744cf42aa4d289ccac0997b31bf90
 function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
-function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body bf4af120b8e3eb3953c70530e6a3d9eb
+function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 538deb4ef1ab43652a9d2a26b189155e
 function millrace.alert_seen(p_caller millrace.caller, p_alert bigint) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1f6960dd634f50f415e67aeadc66af5f
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
 function millrace.alternative_for(p_schema jsonb, p_value jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 4d8cf556a99ad8745cea3f9aa3479dca
 function millrace.answer_by_value(p_pipeline_id integer, p_stage_id integer, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6975366b08c7ea3e91e8cb399f741982
 function millrace.answer_in_sequence(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[], p_goodbye boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f756c8a879788a420d23aac0a4f9fe9
+function millrace.answer_remedy(p_function text, p_status integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body fefd42ca0f3729efa2baebc4f068a210
 function millrace.answered_before(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c8418891f4303f5d1cccb914e4ccddd
 function millrace.answered_before(p_pipeline_id integer, p_entity_id text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body 90a0f7ee36f8f319cf050829efd7e18e
 function millrace.append_turns(p_attempt millrace.attempts, p_turns jsonb, OUT added integer, OUT next_seq integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 169772da5d1ffe9053e336784fafbae5
@@ -2414,25 +2416,25 @@ function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until time
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
-function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a565320660fdfa04e8366515f98a147b
+function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5399d153fc0e98e408b7d094d993a103
 function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d05358904b1a491fd7ed86e22baf5bb9
-function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
-function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 1965f11868ee70fff5ce009adb811e9a
+function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body a6309d6cb73043ea301140610fe6dcdc
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 8ea29db454fe2d38dddf5bde86a88d57
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
-function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f57238b1bae6f9693fc8ba42427f5a6
+function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d3ae6ed2182b0c10137986cb695f2e3
 function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4c3933d0ce6128fe1d200f3bdcdadb
 function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
 function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
-function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 0fc3f5b402309e9012715ac893d4193c
+function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 92e4b5bc780fc5e73ad7d595fecb0338
 function millrace.asked_cursor(p_asked jsonb, p_by_end boolean DEFAULT false) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 225a95930afaa7d18ae8718194b2a433
 function millrace.asked_end(p_request jsonb) returns timestamp with time zone language sql stable set search_path=pg_catalog, pg_temp body 8cad38f75274cfd93a08b56c3ae0f252
-function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b788f75e163c09de0dc3db46ebfa97b
+function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 13145b185cfc4e900eeef7edf73929c6
 function millrace.asked_of_rows(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 54ff5271530184e076575a5eda491667
 function millrace.asked_silence(p_caller millrace.caller, p_request jsonb) returns millrace.silences language plpgsql stable set search_path=pg_catalog, pg_temp body 55e568a75b9470e0a9064591355291fa
 function millrace.asked_time(p_asked jsonb, p_field text) returns timestamp with time zone language plpgsql stable set search_path=pg_catalog, pg_temp body 29b4146cb9ed082de4686f40125cdd52
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
-function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b553208eee70e982f133c15cdd225
+function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f5c41dfc2c5a8ae72b2e7e57722f9c3
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
 function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
@@ -2505,7 +2507,7 @@ function millrace.check_changed_children(p_pipeline_id integer, p_definition jso
 function millrace.check_changed_kinds(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2af56a993c0f13852aef07a3fd1788cd
 function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 7ddbe56acb5a948e3b0f3d8c02f8c259
 function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ac14b04f6aa5d5eb963dc7d42233ea94
-function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02a829b1b257a9d63968bbd62eaa4651
+function millrace.check_condition(p_pipeline text, p_condition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa916425b8ca2eae94f44d05d983d741
 function millrace.check_condition_names(p_stage jsonb, p_definition jsonb, p_path text[], p_roots text[]) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body df8e6711b40bb8762f3cb5a26c2c582f
 function millrace.check_condition_path(p_stage jsonb, p_path text[], p_roots text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 6de1bad4426de34d0b9457bb97191078
 function millrace.check_conditions(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 5a4e1d7e66d67ac30b5e8ce302081acf
@@ -2542,7 +2544,7 @@ function millrace.check_retention(p_definition jsonb) returns void language plpg
 function millrace.check_rival(p_stage jsonb, p_stages jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 73b3594fff7465fd8178139a14367d2b
 function millrace.check_rows_differ(p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5a7aa21a53ddb3930f1b64da6a85a8b6
 function millrace.check_rows_exist(p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4591d604e89046c7cb216b2761b2fae9
-function millrace.check_rule() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 6a6d2bd7572fb1fb416040b9a8ec7b52
+function millrace.check_rule() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 1c0907aa6ab2984226640c39e9b22cc6
 function millrace.check_schema_bounds(p_schema jsonb, p_path text, p_low text, p_high text, p_count boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8fd333089db8b5ebf74fe1b25224d303
 function millrace.check_schema_keywords(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body c28f9e0f33c9d0a58568d4f61dcce3df
 function millrace.check_schema_object(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body d2450d1ccb1566073ceb7b81666b20b5
@@ -2640,7 +2642,7 @@ function millrace.do_to_each(p_bulk millrace.bulks, p_run_ids bigint[], OUT done
 function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fa95a95b0c328b49db53cd8577e1309f
 function millrace.do_to_run(p_run bigint, p_request jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f6bccd2e2675877a9dd11ee8f43e0a
 function millrace.do_to_slice(p_bulk millrace.bulks, p_run_ids bigint[], OUT done bigint[], OUT faulty bigint[], OUT busy bigint[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body c2593fc9e693b105d2225d15c760af55
-function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 1bf610bbc748808cf5da0169d5419d55
+function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 8d92324b35d113109804eb640451f110
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
 function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
@@ -2668,7 +2670,7 @@ function millrace.done_before(p_run_id bigint, p_version_id integer, p_place int
 function millrace.done_until(p_pipeline_id integer, p_stage_id integer, p_was text) returns integer language sql stable set search_path=pg_catalog, pg_temp body b7aa6272745f83d07674812ead88674d
 function millrace.done_value(p_shows jsonb, p_output jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eaca1563bdd6bc1664dca30f44a013ef
 function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
-function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body b10b84d8ee02f8492ddf732f0189b86a
+function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body faa36c355b5951224e5ab8ed642e5a1f
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
 function millrace.drop_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9158f7d9d30c68fa66fc72e24c9438fb
 function millrace.drop_old_news(p_stage_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6eae141e31ee64d4beec19bef1d88bf0
@@ -2696,7 +2698,7 @@ function millrace.enter() returns millrace.caller language plpgsql volatile set 
 function millrace.enter_gate(p_stage_id integer) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body d795b5ff6ff5b198a7289d2dbe2144b6
 function millrace.enter_to_act(p_operator text) returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body ef481525b282efc751df5c49f6a8770e
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
-function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body bb1c603f3aa1b6f491951d2c41b9e10c
+function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 425cf67a06d4a3ea20b99a6fe01ecebd
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
 function millrace.estimate_cost(p_pipeline_id integer, p_do jsonb, p_run_ids bigint[]) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 58add9bd82aa825eef380b8e1900edec
 function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now timestamp with time zone) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1406dac1638c50ca0c8f4a28d4a6959a
@@ -2719,7 +2721,7 @@ function millrace.figure_columns() returns text[] language sql immutable set sea
 function millrace.figure_rows(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_by_minute boolean) returns SETOF millrace.minutes language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, jit=off body 02061d2052a63bf79a3c2ad14cd58195
 function millrace.figure_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 63e3e179b575b9f1335f772d410d4a3c
 function millrace.figures(p_pipeline text, p_stage text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone) returns TABLE(completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body af36bc7cf49883e1bbcec096dd7aac7c
-function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 9d6792294071323cbcc0e9d83b93ece4
+function millrace.figures_of(p_pipeline text, p_stage text, OUT pipeline_id integer, OUT stage_id integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body dfe2c3aea5b5836287fd185f134510f2
 function millrace.fill_batch(p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fd0b088427af7603d1e79411027a21e2
 function millrace.filter_conditions(p_filter jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body 1620b83e4b08f764d4ce9f46082ce8cc
 function millrace.filter_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e650dc9a67cf94da74a463189c08a73d
@@ -2790,7 +2792,7 @@ function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgs
 function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 3d09123248ebc08e4d3ad38689b22b94
 function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
 function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
-function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
+function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body f92c64314ae91cf51090cc65bfc35dd8
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
 function millrace.is_last(p_stage millrace.stages) returns boolean language sql stable set search_path=pg_catalog, pg_temp body c8c6b37caaadae029b9f009f6d4cf4fe
 function millrace.is_last_word(p_attempt millrace.attempts) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 656d381baa126644249710ba8188051d
@@ -2823,13 +2825,14 @@ function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) re
 function millrace.key_type(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 32e87e96208956cb6b531d0627f72ac7
 function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 28c1a0c10413723a556fc4e5cc446581
 function millrace.keys_named(p_pipeline millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 9dffea8400d6e34bdaf293886fbd8a52
-function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f043cee1b4815db44709b5aa6c2d3c30
+function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d1c433a23ded7d625ecacc81d2694941
 function millrace.kind_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d1036b7c07623c0c1aa9fc36f732ed7f
+function millrace.known_pipelines() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 78f487edca3cd6ebea0b52b0d547dc68
 function millrace.label_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 9d48c508be1e6e15d30dd1243971e711
 function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body dc2685119a4df5969456a67f9f9d1ebc
 function millrace.label_search(p_pipeline millrace.pipelines) returns text language sql stable set search_path=pg_catalog, pg_temp body 1c404aa80d9b05eb727e995e945067dc
 function millrace.landings(p_pipeline_id integer) returns TABLE(value text, lands text, stage_id integer) language sql stable set search_path=pg_catalog, pg_temp body 5b320def309232b0b7fdd92b4f94b686
-function millrace.last_answers(p_limit integer) returns TABLE(status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body e094fa08fe0a35a5d57004ccc0ba0997
+function millrace.last_answers(p_limit integer) returns TABLE(function_name text, posted_at timestamp with time zone, status_code integer, error_msg text, content text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5c1f26af3825f742fe28d04c19ad859f
 function millrace.late_attempts(p_items millrace.work[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f8ac036198f48cddc165c8977404024
 function millrace.late_counts() returns TABLE(stage_id integer, late bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp body ff9ecbf36d5b98bea65b74a30da774a5
 function millrace.late_runs(p_stage_id integer) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f798ab5b6d7bb3659a728de4500f9c0
@@ -2855,20 +2858,20 @@ function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns
 function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
-function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b5174122bb365f726412a5137e5ba39d
+function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 249ab9c8d9dead1dfa1f7f30b721f1c3
 function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
 function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
-function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 49f71991819da2f7509eed2e806d44ac
-function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body d7f68b6ac1bd24818edb4e06ac85a895
+function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a330c9c73b40c401ef7ef9930c3f67a8
+function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 208da1963f61a0efaf999d815436fd26
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body dea2dff72f09c46d8e0c349c88d48203
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
-function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5733d35e22c9a9da2555bb5ee488fb
+function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 602d88e751302e4f4733f32d9e57b09f
 function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
 function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
-function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body cf26fbaa8aec4578a6ec60fb70a887d1
+function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5dffab38a4d02906ce49719c4933df3c
 function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
 function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body fb17603f46eb57b5ea7881325925a823
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
@@ -2876,7 +2879,7 @@ function millrace.live_workers(p_stage_id integer) returns integer language plpg
 function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 03e38bf14e495cf0bfb5790bf3b19ecd
 function millrace.lock_before_stages(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9b878131c7cea148e38c447d0c94c65c
 function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1a0143bbd27a7a0c345ed123f2b7ea15
-function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e0016e3ad777768b9a57d1c61b723a59
+function millrace.lock_entities(p_pipeline_id integer, p_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bccbba337ee3ab008ad1e4d1746ebd0d
 function millrace.lock_limiters(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8a677e7fc177f32dc2b8f4ee2e8e6200
 function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ffb82e763e57dd09fff726ff6583a45
 function millrace.lock_rows_named(p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c161126eaff15f0c7aa372fe24c4a687
@@ -2895,6 +2898,7 @@ function millrace.mend_clock() returns void language plpgsql volatile set search
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
 function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
+function millrace.missing_function_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 8a5d71d1fe685b0bc218e20f6006cb78
 function millrace.missing_label_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 95f26ab9cc7c469af35aca4dac68834b
 function millrace.missing_time_index(p_table regclass, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 03694680cdf6d9b1c526ff122bb425d7
 function millrace.most_events() returns integer language sql immutable set search_path=pg_catalog, pg_temp body 09657a2d7ddcb4b30daf1b82c8f97eed
@@ -2979,13 +2983,13 @@ function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns integer[]
 function millrace.pass_thresholds_guarded(p_fan_out millrace.fan_outs, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 82588bfd68f838425c50ea81c9b740db
 function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) language sql immutable set search_path=pg_catalog, pg_temp body c05a83ed658c6873bb5f5ac1c7546c6c
 function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb1877dca101fd42714b25afae7457bd
-function millrace.pipeline_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 5f0dba8410efecf59a992d2556c947f5
+function millrace.pipeline_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 236bdac807b510dcc658ecc38f117d9d
 function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 45040b937cad75df132502adf488f205
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d555bb4e16887c56bd5abeac01afe7
 function millrace.places_of(p_stage millrace.stages, OUT at_once integer, OUT batch_size integer, OUT max_workers integer, OUT row_cpu_ms numeric, OUT row_memory bigint, OUT lives_cut integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body f4fd8a6e44f5cf287703c26c888e82de
 function millrace.plain_text(p_text text, p_most integer) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body dcdd6c1b222dfaa0fcc9d521c961ca5d
 function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5c923089e130074be7fb29701f73841f
-function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 74005132facd83323506fd7a9c971442
+function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8efe5b3981d6ab5423acbd50cdb57974
 function millrace.pressures_in(p_limits jsonb) returns TABLE(place text[], stage text, backlog integer) language sql immutable set search_path=pg_catalog, pg_temp body ffd7fddaa6c8a3b2d6de3ed02123298c
 function millrace.preview_bulk(p_caller millrace.caller, p_do jsonb, p_filter jsonb, p_reason text) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 07634b0086d2a1a26b96970b7dc8213c
 function millrace.preview_of(p_pipeline_id integer, p_do jsonb, p_conditions jsonb) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 9dd6a07fa519982e613f289bb1407546
@@ -2994,7 +2998,7 @@ function millrace.prioritise_entities(p_pipeline_id integer, p_entity_ids text[]
 function millrace.prioritise_one(p_run bigint, p_priority integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fccc3d67d4741c84db2c486e1c757f29
 function millrace.project(p_stage_id integer, p_changes millrace.change[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0ddc326e354c35f80aed1485044a919f
 function millrace.project_cancelled(p_cancelled millrace.cancelled[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5f15e02673b9815dbcb13f06f2357d
-function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c9769418626b9fa978e49f8019b5b57
+function millrace.project_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6ce0b6e2c2a2adfc480c39c5cb4a3f06
 function millrace.project_queued(p_pipeline_id integer, p_stage_id integer, p_dependents integer[], p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8875ac5f91cd40e127fdbf870c1502c8
 function millrace.project_started(p_stage millrace.stages, p_entity_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body ee1b6defad94fdcb449f23c60ae5e5e2
 function millrace.projection_branch(p_pipeline millrace.pipelines, p_stage_id integer, p_stage text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5ed696910fecfaaa7dba8666c34e1990
@@ -3065,7 +3069,7 @@ function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb langua
 function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b9ead80c8108b16f29125f3e1b9f18c2
 function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body 9e4894aab89a5a47827927cc6a1c9100
 function millrace.retention_days(p_pipeline millrace.pipelines) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 5fd9d43c5e28ead63a477b201ef9bbac
-function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 38d918f8bf4458cf0eed6ce3163f8f91
+function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 071c857e78541ba27d1f9b5fd83ae6d6
 function millrace.retention_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body cc125d9e382052a312b28b370824ee9b
 function millrace.retry(p_run bigint, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 6876bc836b2198b3041888d5689165e2
 function millrace.retry_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bbde4aeb1c6786cf620437cbdb8f1215
@@ -3085,7 +3089,7 @@ function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items
 function millrace.rows_gone(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body da351cc53172379a0986125f9ce6c00a
 function millrace.rows_labelled(p_pipeline millrace.pipelines, p_text text, p_limit integer) returns TABLE(entity_id text, label text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, gin_fuzzy_search_limit=10000 body f58935ba7c764c574dcd716cc763b8fb
 function millrace.rows_named(p_ids text[]) returns text language sql immutable set search_path=pg_catalog, pg_temp body 818b715224dc349fc07f9692cf83905a
-function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bede74ce80654eccf3a156ccccb170f0
+function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 695fcedf07a545fd79ec781193dbfd79
 function millrace.rows_shown_wrong(p_pipeline millrace.pipelines, p_values text[], p_after bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint) returns TABLE(id text, shown text, value text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 28b9a0a341a6e6e360b50179fa35279e
 function millrace.rule_fault(p_rule millrace.alert_rules) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e7b526499fa8b664f713d05a40462847
 function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body eb46d4ef5742b1412999343dda0d0c14
@@ -3130,7 +3134,7 @@ function millrace.schedule_bulks() returns void language plpgsql volatile set se
 function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7e702c9f8abcf7b5ef3f5b7401115bb6
 function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2517cda677c541ec650b833392c15114
 function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 82a142311e3dcdbbc944a5f125e3d4b3
-function millrace.search(p_text text, p_pipeline text DEFAULT NULL::text, p_limit integer DEFAULT 20) returns TABLE(pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status, created_at timestamp with time zone, finished_at timestamp with time zone, found_by text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body ac12f17afdebd8c8c7939d1ce92e9e0a
+function millrace.search(p_text text, p_pipeline text DEFAULT NULL::text, p_limit integer DEFAULT 20) returns TABLE(pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status, created_at timestamp with time zone, finished_at timestamp with time zone, found_by text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 662bb99f019bca7b9701ce7db025d40f
 function millrace.search_runs(p_caller millrace.caller, p_text text, p_pipelines text[]) returns bigint[] language plpgsql stable set search_path=pg_catalog, pg_temp body ceed355b6d3afb88533e2b6667fa4b61
 function millrace.sees(p_caller millrace.caller, p_pipeline text) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 131ef7e7b1ea7eefd6dbb054357b8c8a
 function millrace.series(p_pipeline text, p_stage text, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 2814e5553d209659c03cd9afc25dbbd0
@@ -3139,7 +3143,7 @@ function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void la
 function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32d56f6fb30fc2156191cdeec21ee047
 function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
-function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
+function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body ae04e0a176a1d5bea14ee007600e813c
 function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c61db3984e9110c384f42c39a68d23d
 function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
@@ -3173,8 +3177,8 @@ function millrace.shown_places(p_status jsonb, p_stages jsonb) returns TABLE(pla
 function millrace.shown_runs(p_run_ids bigint[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 6f4b0381ce589a577742c0310740d91b
 function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body f88d38c4a051263be68c8dad3b3c0be6
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
-function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fee40113f15c284c0dd2f1be6f2dd2d
-function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
+function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d9d0820ab59f22ff974ff57c0194ae5
+function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7a74690a7baf21d623fa04f72f35327c
 function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
 function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 125a47419440010732295a3efb76d027
@@ -3182,7 +3186,7 @@ function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language pl
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
-function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ed952169abc3e5ae18049379d4fec87f
+function millrace.sizes_of_entities(p_pipeline_id integer, p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 797debec2d07a711ed14c000573bf309
 function millrace.skip(p_run bigint, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 9bf35bed64b68e383ae0a240e1b6d324
 function millrace.skip_failed_stage(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b05ea3c09a617bd1f60d5de4d9e1bf10
 function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e351485a3d8763f97529fa7a03ddc61
@@ -3190,7 +3194,7 @@ function millrace.skip_one(p_run bigint, p_stage text) returns void language plp
 function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4073a40afe58b4df790940e8a2dbcde7
 function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595
 function millrace.slice_end(p_after bigint, p_limit integer) returns bigint language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body cf23d440cf2b1ad9ea73737b948d531e
-function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body addc4013194cacb9e64708aea73a7c54
+function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 89fa0bc6ca296682ab148d85f5315ca8
 function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.sources__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a77d1dadf971107835aac03d1bae3c1
 function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 749ee7bd5d95dffa669e5065c805ef3b
@@ -3212,8 +3216,8 @@ function millrace.stages_to_wake(p_stage_ids integer[], p_scaling_out integer DE
 function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body e6cb99336d16009087f2c5f32b3eb5cd
 function millrace.standing_of(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 2a8a345dce50be5b8ac52b9a1fa63a4c
 function millrace.standings(p_pipeline_id integer, p_ids text[], p_was text[] DEFAULT NULL::text[], p_now text[] DEFAULT NULL::text[]) returns TABLE(id text, was text, now text, place bigint, run_id bigint, status millrace.run_status, version_id integer, live_id integer, until integer) language plpgsql stable set search_path=pg_catalog, pg_temp body e5278c12c4915bb6e16c93ba793dcc91
-function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body aa26e7f23c60d62067483b41bc27e744
-function millrace.start(p_pipeline text, p_entity_ids text[], p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b87284d025142db2f20449ed74120fa9
+function millrace.start(p_pipeline text, p_entity_id text, p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2e7f96b411737d868a06f5a29fd2b7a8
+function millrace.start(p_pipeline text, p_entity_ids text[], p_stage text DEFAULT NULL::text, p_priority integer DEFAULT NULL::integer, p_restart boolean DEFAULT false) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body d389416f35691e8ee7a54b3fc229b09e
 function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bd279c2a567f41b97739cb7f0ecac39a
 function millrace.start_bypassed(p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 593450f8b4e702dc47869772e0e9ea3c
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
@@ -3261,7 +3265,7 @@ function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT 
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
 function millrace.sweep_rules() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f432c9ca4a898261317d0c73540431b7
 function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e2fc302122988966b721be9e933b976
-function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 599c3daaef2c9488e0a9e0690e4d586b
+function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2239b7e737cec6ca2316397c1fb38b59
 function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 51405dc129e3e0458c911e85613a6875
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
@@ -3294,7 +3298,7 @@ function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
-function millrace.traces_of_entities(p_pipeline_id integer, p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 30ef432bbcc50b662938eb619c072876
+function millrace.traces_of_entities(p_pipeline_id integer, p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bd52d9903072fa153f50011e90c8fda0
 function millrace.turn_fault(p_turn jsonb, p_first text, p_place bigint, OUT fault text, OUT hint text) returns record language plpgsql immutable set search_path=pg_catalog, pg_temp body e56304d875cca0600097e7ae8ff5a6dc
 function millrace.undemanded_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3796b61b8ebcf3ec20bf0860efacf
 function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 414aedf62b4c1d5c13c995ba1725f1ac
@@ -3387,7 +3391,7 @@ function public.apply_extracted(p_items jsonb) returns void language plpgsql vol
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a065bbe30b1dedb2d2b4317c1eafd9da
 function public.apply_link_polls(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 54a15ea66bd885943888f8d04b0ed9c7
-function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1229ae4559471d0fa7ad6f21dcb9226e
+function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7dcdfcc810fa969706b7f69a547a6e21
 function public.apply_scraped_jobs(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 8d04f89883bfcb4edeb172279129f162
 function public.apply_scraped_posts(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 72b9c0ce806e02bf63553cc720bbf0c6
 function public.apply_staged(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 754757b40a1f8de071a127ec0a5de1c9

@@ -1,6 +1,7 @@
 // The migration that engine/ is built into: which file it is, and what it says.
 import fs from 'node:fs';
 import path from 'node:path';
+import { stampsAfter } from '../migration-stamps.ts';
 import { installSql, upgradeSql } from './build.ts';
 import { frozenReleases, nextTarget, type Project, type Target } from './releases.ts';
 
@@ -15,7 +16,7 @@ export interface Built {
 const pattern = /^\d{14}_millrace_\d[\w.-]*\.sql$/;
 
 /** The migration that is not frozen; null while engine/ is what the last release froze. */
-export async function buildMigration(project: Project, now = new Date()): Promise<Built | null> {
+export async function buildMigration(project: Project): Promise<Built | null> {
   const target = nextTarget(project);
   if (!target) return null;
   const { engine, migrations } = project;
@@ -24,16 +25,10 @@ export async function buildMigration(project: Project, now = new Date()): Promis
   const frozen = frozenReleases(engine).map(({ migration }) => migration);
   const names = fs.existsSync(migrations) ? fs.readdirSync(migrations).sort() : [];
   const [found] = names.filter((name) => pattern.test(name) && !frozen.includes(name));
-  const name = `${found?.slice(0, 14) ?? stampAfter(names, now)}${ending(target)}`;
+  const [stamp] = found ? [found.slice(0, 14)] : await stampsAfter(names, 1);
+  const name = `${stamp}${ending(target)}`;
   const instead = found && found !== name ? path.join(migrations, found) : null;
   return { file: path.join(migrations, name), text, instead };
 }
 
 const ending = ({ version }: Target) => `_millrace_${version}.sql`;
-
-/** A stamp of this moment, or one more than the last migration's. */
-function stampAfter(names: string[], now: Date): string {
-  const stamps = names.filter((name) => /^\d{14}_/.test(name)).map((name) => Number(name.slice(0, 14)));
-  const moment = Number(now.toISOString().replace(/\D/g, '').slice(0, 14));
-  return String(Math.max(moment, ...stamps.map((stamp) => stamp + 1)));
-}

@@ -3,6 +3,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { stampsAfter } from '../migration-stamps.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compactText, type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
@@ -44,17 +45,6 @@ async function loadPipelines(pipelinesFolder: string, name: string): Promise<Rec
   } catch (error) {
     throw new Error(`supabase/functions/_pipelines/${name}: ${(error as Error).message}`);
   }
-}
-
-/** A timestamp after every existing migration, so that the new one is applied last. */
-function nextTimestamp(existing: string[]): string {
-  const now = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
-  const last =
-    existing
-      .map((name) => name.slice(0, 14))
-      .sort()
-      .at(-1) ?? '0';
-  return now > last ? now : String(BigInt(last) + 1n);
 }
 
 /** A migration that is missing, what it defines, and its text. */
@@ -115,10 +105,10 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const warning of [...grantFaults(pipelines, texts), ...keptPipelines(pipelines, defined)]) teller.warn(warning);
-  for (const { file, text } of missing) {
-    const name = `${nextTimestamp(existing)}_${file}.sql`;
+  const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];
+  for (const [at, { file, text }] of missing.entries()) {
+    const name = `${stamps[at]}_${file}.sql`;
     fs.writeFileSync(path.join(migrationsFolder, name), text);
-    existing.push(name);
     teller.log(`Wrote supabase/migrations/${name}.`);
   }
   if (missing.length === 0) {

@@ -6,8 +6,10 @@ import { type Stack, startStack } from '../platform/stack.ts';
 import { startServices } from '../services/start-services.ts';
 import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
-import { printInvariants, printTotals, type Subject } from './report.ts';
+import { printFindings, printInvariants, printTotals, type Subject } from './report.ts';
 import type { DemoSettings } from './settings.ts';
+import { newErrors } from './stage-errors.ts';
+import type { Watching } from './watch-progress.ts';
 
 export const print = (line: string) => console.log(line);
 export const heading = (text: string) => print(`\n${pc.bold(text)}`);
@@ -38,7 +40,7 @@ export interface Outcome {
  */
 export async function onAStack(
   { title, settings, keep, ending }: Demo,
-  show: (stack: Stack, client: pg.Client) => Promise<Outcome | undefined>,
+  show: (stack: Stack, watching: Watching) => Promise<Outcome | undefined>,
 ): Promise<number> {
   const cleanUp: (() => Promise<unknown>)[] = [];
   const troubles = functionTroubles();
@@ -65,12 +67,19 @@ export async function onAStack(
     await client.connect();
     cleanUp.push(() => client.end());
 
-    const outcome = await show(stack, client);
+    const outcome = await show(stack, {
+      client,
+      newErrors: newErrors(client, settings.env),
+      limitMs: settings.limitMs,
+      signal: ending,
+      out: process.stdout,
+    });
     if (!outcome || ending.aborted) return 130;
 
     heading('In total');
     await printTotals(client, outcome.subject, print);
     const violations = await printInvariants(client, print);
+    await printFindings(client, print);
     const failed = outcome.failed || violations > 0;
     if (outcome.complaint) print(pc.red(`\n${outcome.complaint}`));
     if (failed && troubles.lines().length > 0) {

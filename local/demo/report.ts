@@ -139,3 +139,15 @@ export async function printInvariants(client: pg.Client, print: (line: string) =
   for (const row of rows) print(pc.red(`      ${row.rule}: run ${row.run_id}, ${row.detail}`));
   return rows.length;
 }
+
+/** Prints what doctor() finds amiss, with its remedies. */
+export async function printFindings(client: pg.Client, print: (line: string) => void): Promise<void> {
+  const { rows } = await client.query<{ what: string; ok: boolean; detail: string }>('select * from millrace.doctor()');
+  const amiss = rows.filter(({ ok }) => !ok);
+  const verdict =
+    amiss.length === 0 ? pc.green('all is well') : pc.yellow(`${amiss.length} of ${rows.length} lines are not well`);
+  print(`  ${pc.dim('Doctor'.padEnd(11))}millrace.doctor(): ${verdict}`);
+  for (const { what, detail } of amiss) {
+    for (const line of wrapText(`${what}: no. ${detail}`, columns - 6)) print(pc.yellow(`      ${line}`));
+  }
+}

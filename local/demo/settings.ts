@@ -6,7 +6,7 @@ export interface DemoSettings {
   warnings: string[];
   /** Whether the demo asks nobody who charges: the model is the local stand-in. */
   isFree: boolean;
-  /** Milliseconds all leads may take, or a book or documents without making any progress. */
+  /** Milliseconds without any progress after which a demo is given up. */
   limitMs: number;
 }
 
@@ -83,7 +83,7 @@ export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'
     warnings: settingsPassedOver(given, demo),
     isFree: !isReal,
     // A real model takes its time.
-    limitMs: isReal ? 600_000 : 120_000,
+    limitMs: isReal ? 600_000 : 180_000,
   };
 }
 

@@ -41,9 +41,12 @@ export function takeDataFolder(given: string): DataFolder {
   };
 }
 
-/** Makes a folder that the stack removes when it ends. Without fsync nobody minds where the files are. */
+/** Where a stack's data lies for as long as it runs. Without fsync nobody minds where the files are. */
+export const temporaryPlace = (fsync: boolean) => (fsync ? os.tmpdir() : scratchFolder());
+
+/** Makes a folder that the stack removes when it ends. */
 export function temporaryDataFolder(fsync: boolean): DataFolder {
-  const folder = fs.mkdtempSync(path.join(fsync ? os.tmpdir() : scratchFolder(), 'millrace-'));
+  const folder = fs.mkdtempSync(path.join(temporaryPlace(fsync), 'millrace-'));
   // Postgres may run as another user, who must get through to its own folder in here.
   fs.chmodSync(folder, 0o711);
   return { folder, release: () => fs.rmSync(folder, { recursive: true, force: true }) };

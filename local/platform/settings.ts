@@ -3,7 +3,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
 import { diffChars } from 'diff';
-import { settingsFaults, webhookSettings, workerSettings } from '../../supabase/functions/_millrace/settings.ts';
+import { z } from 'zod';
+import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
+import {
+  httpUrl,
+  type SettingsGroup,
+  settingsFaults,
+  webhookSettings,
+  workerSettings,
+} from '../../supabase/functions/_millrace/settings.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
 /** Settings of the local services, which a deployment does not have. */
@@ -15,7 +23,8 @@ const nearestChanges = 2;
 /**
  * The settings in .env, overruled by environment variables of the names that .env.example lists and by
  * SCRAPER_ALLOW_HOSTS, OCR_ALLOW_HOSTS, DEEPGRAM_ALLOW_HOSTS and SOURCES_FOLDER. Empty ones count as unset. Throws an error that names each
- * wrong setting of the workers or the callbacks: every function would stumble over it.
+ * wrong setting of the workers, the callbacks or the model, and each address that is none: functions would stumble over it, one
+ * retry after the other.
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const settings: Record<string, string | undefined> = { ...readFile() };
@@ -24,10 +33,24 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Reco
     Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1])),
   );
   // The stack makes a secret of its own where none is set.
-  const groups = given.WEBHOOK_SECRET ? [workerSettings, webhookSettings] : [workerSettings];
+  const callbacks = given.WEBHOOK_SECRET ? [webhookSettings] : [];
+  const groups = [workerSettings, ...callbacks, modelGiven(given), addresses(given)];
   const faults = settingsFaults(groups, given);
   if (faults.length > 0) throw new Error(faults.join('\n'));
   return given;
+}
+
+/** What is given of the model's settings: the stack has what is missing. */
+function modelGiven(given: Record<string, string>): SettingsGroup {
+  return z.object(Object.fromEntries(Object.entries(modelSettings.shape).filter(([name]) => name in given)));
+}
+
+/** The settings of services that say where they are, whichever services those are. */
+function addresses(given: Record<string, string>): SettingsGroup {
+  const others = { ...workerSettings.shape, ...modelSettings.shape };
+  const names = Object.keys(given).filter((name) => name.endsWith('_URL') && !(name in others));
+  const url = httpUrl.describe('write it in full, such as https://service.example.com, or remove it');
+  return z.object(Object.fromEntries(names.map((name) => [name, url])));
 }
 
 /** A sentence for each name, in .env or the environment, that is nearly that of a setting and so probably meant for it. */

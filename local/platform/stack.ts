@@ -1,6 +1,6 @@
 // The whole of Supabase that Millrace needs, without Docker, on free ports of 127.0.0.1.
 import path from 'node:path';
-import { takeDataFolder, temporaryDataFolder } from './data-folder.ts';
+import { takeDataFolder, temporaryDataFolder, temporaryPlace } from './data-folder.ts';
 import { type DatabaseOptions, openDatabaseCluster } from './database/open-cluster.ts';
 import { readUseNewPipeline, setProjectSecrets } from './database/project-secrets.ts';
 import { requireFreePorts } from './free-port.ts';
@@ -14,11 +14,17 @@ import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
 import type { Postgres } from './postgres.ts';
 import { type Postgrest, startPostgrest } from './postgrest.ts';
+import { requireRoom } from './require-room.ts';
 import { createStorage } from './storage/server.ts';
 import { createTeardown, type Teardown } from './teardown.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
+
+/** An empty cluster has 40 MB, its log of changes grows to some 200. */
+const neededBytes = 300e6;
+const otherFolder = 'name another folder with --data';
+const otherPlace = 'set TMPDIR to another folder';
 
 /** Services that run beside the platform, such as a scraper or a model. */
 export interface Services {
@@ -95,6 +101,7 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
   const watchdog = startWatchdog();
   teardown.add(() => watchdog.dismiss());
   await requireFreePorts({ '--port': options.port, '--db-port': options.dbPort });
+  requireRoom(options.dataDir ?? temporaryPlace(fsync), neededBytes, options.dataDir ? otherFolder : otherPlace);
   const { folder: dataDir, release } = options.dataDir ? takeDataFolder(options.dataDir) : temporaryDataFolder(fsync);
   teardown.add(release);
   if (!options.dataDir) watchdog.removeLater(dataDir);

@@ -37,7 +37,8 @@ declare
       'millrace.bulks', 'millrace.silences', 'millrace.alert_rules', 'millrace.rule_alerts',
       'millrace.alert_messages', 'millrace.back_pressures', 'millrace.attempts',
       'millrace.limited_stages', 'millrace.limit_uses', 'millrace.limit_refusals',
-      'millrace.bypassed', 'millrace.workers', 'millrace.workers_live', 'millrace.call'
+      'millrace.bypassed', 'millrace.workers', 'millrace.workers_live', 'millrace.call',
+      'millrace.posts'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -1225,15 +1226,21 @@ comment on column millrace.attempts.lost_alone is
 
 alter type millrace.call add attribute row_cpu_ms real;
 
+-- Which function a wake-up went to: pg_net forgets the address with the request, and its answer
+-- alone does not say whose it is.
+
+alter table millrace.posts add column function_name text;
+comment on column millrace.posts.function_name is 'The Edge Function that was to answer.';
+
 -- Bodies may name what a later statement makes.
 set check_function_bodies = off;
 
 select pg_temp.drop_functions(array[
       'millrace.run_faults()', 'millrace.attempt_faults()', 'millrace.job_faults()',
       'millrace.stage_faults()', 'millrace.claim(millrace.stages, uuid, uuid, int4)',
-      'millrace.doctor()', 'millrace.end_runs(int8[], millrace.run_status)',
-      'millrace.metadata_faults()', 'millrace.new_runs(int4, text[], int4)',
-      'millrace.enqueue_stage(int8[], int4)',
+      'millrace.doctor()', 'millrace.last_answers(int4)',
+      'millrace.end_runs(int8[], millrace.run_status)', 'millrace.metadata_faults()',
+      'millrace.new_runs(int4, text[], int4)', 'millrace.enqueue_stage(int8[], int4)',
       'millrace.lock_prunable(timestamptz, int8, int4)', 'millrace.start_over(int8[], int4)',
       'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
@@ -2162,7 +2169,7 @@ begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Define it first.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   v_stages := array(
     select s.name
@@ -3531,7 +3538,8 @@ declare
 begin
   return query
     select 'no invariant is violated', count(*) = 0, coalesce(
-      string_agg(distinct f.rule, '; '),
+      string_agg(distinct f.rule, '; ')
+        || ': select * from millrace.check_invariants() names the runs and what is wrong with them',
       'none' || case
         when p_deep then ''
         when v_progress.ended_at is null then '; the sweep has yet to look at all runs'
@@ -5539,6 +5547,8 @@ declare
   v_headers jsonb;
   v_flag text;
   v_fault text := 'missing';
+  v_create text :=
+    ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')';
 begin
   begin
     v_url := millrace.setting('project_url');
@@ -5549,8 +5559,12 @@ begin
   end;
   return query
     select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false),
-      coalesce(v_url, v_fault
-        || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
+      case
+        when v_url ~ '^https?://[^/ ]+$' then v_url
+        when v_url is null then v_fault || v_create
+        else format('%s is none; write it as https://REF.supabase.co, by the id in vault.secrets: '
+          || 'select vault.update_secret(''…'', ''https://REF.supabase.co'')', v_url)
+      end;
   return query
     select 'wake_secret is set', coalesce(v_headers ? 'x-millrace-wake-secret', false),
       case
@@ -5560,7 +5574,10 @@ begin
           || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
   return query
     select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
-      coalesce(v_flag, v_fault);
+      case when v_flag in ('true', 'false') then v_flag
+        else coalesce(v_flag, v_fault) || ': delete the secret millrace_use_new_pipeline of Vault, '
+          || 'and update millrace.settings set value = ''false'' where name = ''use_new_pipeline'''
+      end;
 end
 $$;
 
@@ -5579,22 +5596,34 @@ declare
 begin
   return query
     select 'pg_cron job ' || j.name, coalesce(c.active, false),
-      coalesce(c.schedule, format(
-        'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command))
+      case
+        when c.active then c.schedule
+        when c.jobid is null then
+          format('missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
+        else format('switched off: select cron.alter_job(%s, active := true)', c.jobid)
+      end
     from millrace.schedules j
     left join cron.job c on c.jobname = j.name;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
-      coalesce(v_swept::text, 'never; it is due every ten seconds');
+      coalesce(v_swept::text, 'never; it is due every ten seconds') || case
+        when v_swept > millrace.now() - interval '1 minute' then ''
+        else ': cron.job_run_details says what became of millrace-sweep, select millrace.sweep() '
+          || 'what it says itself'
+      end;
   return query
-    select 'the functions answered the last wake-ups',
-      coalesce(bool_and(n.status_code between 200 and 299), true),
-      coalesce(string_agg(distinct coalesce(
-        n.status_code || coalesce(
-          ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
-        n.error_msg, 'no answer'), ', '), 'no wake-ups yet')
-    from millrace.last_answers(20) n;
+    select 'the functions answered the last wake-ups', count(n.remedy) = 0,
+      coalesce(
+        string_agg(distinct n.function_name || ' answered ' || n.said || '; ' || n.remedy, '. '),
+        string_agg(distinct n.said, ', '), 'no wake-ups yet')
+    from (
+      select coalesce(a.function_name, 'a function') as function_name,
+        coalesce(a.status_code || coalesce(
+            ': ' || substring(a.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
+          a.error_msg, 'nothing') as said,
+        millrace.answer_remedy(coalesce(a.function_name, 'a function'), a.status_code) as remedy
+      from millrace.last_answers(20) a) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,
       coalesce('process ' || w.pid,
@@ -5604,6 +5633,42 @@ begin
       from pg_stat_activity a
       where a.datname = current_database()
         and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
+end
+$$;
+
+-- Looks for functions that are not there, by what their last wake-up was answered, and counts, to
+-- a cap, what is queued for them.
+create or replace function millrace.missing_function_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+begin
+  return query
+    select 'the functions that have work are there', count(*) = 0,
+      coalesce(string_agg(
+        format('function %s is not there%s: %s', f.function_name,
+          case when s.id is not null then
+            format(', with %s%s queued at stage %s of %s', least(q.queued, 1000),
+              case when q.queued > 1000 then ' and more' end, s.name, p.name)
+          end,
+          millrace.answer_remedy(f.function_name, 404)), '; '
+        order by f.function_name), 'none was missing')
+    from (
+      select distinct on (a.function_name) a.function_name, a.status_code
+      from millrace.last_answers(100) a
+      order by a.function_name, a.posted_at desc) f
+    left join millrace.stages s on s.function_name = f.function_name
+    left join millrace.pipelines p on p.id = s.pipeline_id
+    left join lateral (
+      select count(*) as queued
+      from (
+        select
+        from millrace.attempts a
+        where a.stage_id = s.id and a.state = 'queued'
+        limit 1001) c) q on s.id is not null
+    where f.status_code = 404;
 end
 $$;
 
@@ -5688,6 +5753,21 @@ begin
         'no role of the Data API can')
     from millrace.forgers f;
   return query
+    select 'rows that are granted can be seen', count(*) = 0,
+      coalesce(string_agg(format(
+        'table %s has row-level security and no policy, so that %s, to whom it is granted, sees '
+          || 'no row: create policy …, or revoke all on %1$s from %2$s',
+        t.entity_table, t.roles), '; ' order by t.entity_table::text),
+        'each table has its policies')
+    from (
+      select p.entity_table, string_agg(r.rolname, ', ' order by r.rolname) as roles
+      from (select distinct o.entity_table from millrace.pipelines o) p
+      join pg_class c on c.oid = p.entity_table and c.relrowsecurity
+      join pg_roles r on r.rolname in ('anon', 'authenticated')
+        and has_any_column_privilege(r.oid, c.oid, 'select')
+      where not exists (select from pg_policy y where y.polrelid = c.oid)
+      group by p.entity_table) t;
+  return query
     select 'nothing is paused', count(*) = 0,
       coalesce(string_agg(
         coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
@@ -5750,7 +5830,9 @@ declare
 begin
   return query
     select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
+      coalesce(string_agg(distinct l.message, '; ')
+        || ': select * from millrace.log where level = ''error'' order by id desc tells more, '
+        || 'docs/errors.md what helps', 'none')
     from millrace.log l
     where l.level = 'error'
       and l.at > v_since;
@@ -5766,6 +5848,7 @@ as $$
 begin
   return query select f.what, f.ok, f.detail from millrace.setting_findings() f;
   return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.missing_function_finding() f;
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;
@@ -5843,7 +5926,7 @@ begin
         'x-millrace-contracts', array_to_string(e.contracts, ','))
       from millrace.engine() e),
     timeout_milliseconds := 5000);
-  insert into millrace.posts (request_id) values (v_request);
+  insert into millrace.posts (request_id, function_name) values (v_request, p_function);
   return true;
 exception
   when others then
@@ -5858,7 +5941,9 @@ $$;
 
 -- Returns what the functions answered to the last so many posts of the engine, as far as they did.
 create or replace function millrace.last_answers(p_limit int)
-returns table (status_code int, error_msg text, content text)
+returns table (
+  function_name text, posted_at timestamptz, status_code int, error_msg text, content text
+)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -5867,7 +5952,7 @@ declare
     select p from millrace.posts p order by p.posted_at desc limit p_limit);
 begin
   return query
-    select r.status_code, r.error_msg, r.content
+    select p.function_name, p.posted_at, r.status_code, r.error_msg, r.content
     from unnest(v_posts) p
     -- pg_net dates an answer by the start of its own transaction, which may be a moment before
     -- ours.
@@ -5877,6 +5962,21 @@ begin
       select min(o.posted_at) - interval '1 minute'
       from unnest(v_posts) o);
 end
+$$;
+
+-- Says what helps where a function answered a wake-up so; null where it answered well.
+create or replace function millrace.answer_remedy(p_function text, p_status int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_status between 200 and 299 then null
+    when p_status is null then 'correct the setting project_url, or see whether it is up there'
+    when p_status = 404 then 'deploy it: npx supabase functions deploy ' || p_function
+    when p_status in (401, 403) then millrace.wake_secret_remedy()
+    when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || p_function
+    else 'look at the logs of function ' || p_function
+  end
 $$;
 
 -- External jobs: how they end, who asks after them, what their services say
@@ -6916,6 +7016,21 @@ begin
   end if;
   perform millrace.report('error', p_code, p_message, p_detail);
   return true;
+end
+$$;
+
+-- Names the pipelines that there are, for whoever named another.
+create or replace function millrace.known_pipelines() returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    'Those there are: ' || (
+      select left(string_agg(p.name, ', ' order by p.name), 1000)
+      from millrace.pipelines p)
+      || '. A new one comes by npm run pipelines:sync and its migration.',
+    'There is none yet: npm run pipelines:sync, then push the migrations.');
 end
 $$;
 
@@ -8270,7 +8385,7 @@ declare
 begin
   if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   if jsonb_typeof(p_condition) is distinct from 'object' then
     raise exception 'the condition is %, but must be an object',
@@ -9357,8 +9472,7 @@ begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003',
-        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
@@ -11843,7 +11957,7 @@ begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Define it first.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   elsif v_pipeline.projection <> 'status' then
     raise exception 'pipeline % has the projection %, not status', p_pipeline,
       v_pipeline.projection
@@ -12301,7 +12415,7 @@ begin
   elsif p_pipeline is not null and not exists (
       select from millrace.pipelines p where p.name = p_pipeline) then
     raise exception 'there is no pipeline %', p_pipeline
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   if p_kind is not null and not exists (
       select from millrace.alert_rules r where r.kind = p_kind) then
@@ -12492,12 +12606,14 @@ begin
       where c.enabled
         and m.created_at <= millrace.now() - interval '5 minutes'
       union all
-      select format('rule %s names channel %s, which there is not', r.name, n)
+      select format('rule %s names channel %s, which there is not: insert that into '
+        'millrace.alert_channels, or correct the rule in millrace.alert_rules', r.name, n)
       from millrace.alert_rules r
       cross join unnest(r.channels) n
       where not exists (select from millrace.alert_channels c where c.name = n)
       union all
-      select format('rule %s looks at %s of %s, which there is not any more', r.name,
+      select format('rule %s looks at %s of %s, which there is not any more: correct or delete it '
+        'in millrace.alert_rules', r.name,
         coalesce('stage ' || r.stage, 'all'), r.pipeline)
       from millrace.alert_rules r
       where r.enabled
@@ -13000,7 +13116,7 @@ begin
   elsif new.pipeline is not null and not exists (
       select from millrace.pipelines p where p.name = new.pipeline) then
     raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   return new;
 end
@@ -20471,7 +20587,7 @@ begin
   select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   stage_id := case when p_stage is null then 0
     else (millrace.stage_named(p_pipeline, p_stage)).id end;
@@ -24808,9 +24924,11 @@ declare
   v_table regclass := to_regclass(p_table_name);
 begin
   return case
-    when v_table is null then 'there is no such table any more'
+    when v_table is null
+      then 'there is no such table any more: take it out of the pipeline''s retention'
     when exists (select from millrace.pipelines p where p.entity_table = v_table)
-      then 'a pipeline runs over it now, and runs would go with its rows'
+      then 'a pipeline runs over it now, and runs would go with its rows: take it out of the '
+        || 'pipeline''s retention'
     when not exists (
         select
         from pg_attribute a
@@ -24818,7 +24936,8 @@ begin
           and a.attname = p_column
           and not a.attisdropped
           and a.atttypid = 'timestamptz'::regtype)
-      then format('it has no column %s of type timestamptz any more', p_column)
+      then format('it has no column %s of type timestamptz any more: name another in the '
+        || 'pipeline''s retention', p_column)
     else 'no index leads to its old rows: ' || millrace.missing_time_index(v_table, p_column) end;
 end
 $$;
@@ -25689,7 +25808,7 @@ begin
   elsif p_pipeline is not null
       and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
     raise exception 'there is no pipeline %', p_pipeline
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   return query
     select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
@@ -27561,8 +27680,7 @@ begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003',
-        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   v_stage_id := millrace.first_stage(v_pipeline.id);
   if p_stage is not null then
@@ -30695,7 +30813,7 @@ begin
   where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   elsif p_stage is null then
     update millrace.pipelines p
     set enabled = p_enabled, switched_line = p_line
@@ -33616,11 +33734,12 @@ begin
       'millrace.save_pipeline(jsonb, regclass)', 'millrace.lock_table(jsonb, regclass)',
       'millrace.define(jsonb)', 'millrace.definition_schema()',
       'millrace.shared_limit_schema()', 'millrace.setting_findings()',
-      'millrace.doorbell_findings()', 'millrace.ready_work_finding()',
-      'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
-      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
-      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
-      'millrace.last_answers(int4)', 'millrace.successor_of(millrace.attempts)',
+      'millrace.doorbell_findings()', 'millrace.missing_function_finding()',
+      'millrace.ready_work_finding()', 'millrace.fault_of(text)',
+      'millrace.pipeline_findings()', 'millrace.time_findings()', 'millrace.error_finding()',
+      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
+      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
+      'millrace.answer_remedy(text, int4)', 'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
@@ -33637,7 +33756,7 @@ begin
       'millrace.faulty_jobs()', 'millrace.writes_entities(int4)',
       'millrace.lock_attempts(int8[])', 'millrace.report(text, text, text, jsonb)',
       'millrace.error_kind(text, text)',
-      'millrace.report_caught(text, text, text, text, jsonb)',
+      'millrace.report_caught(text, text, text, text, jsonb)', 'millrace.known_pipelines()',
       'millrace.copy_metadata(int4, text[])', 'millrace.refuse_metadata(text[])',
       'millrace.metadata_of(int8)', 'millrace.sweep_metadata(int4)',
       'millrace.copy_earlier_results(int8[], int4[])',

@@ -25,40 +25,39 @@ function runLinks(...args: string[]) {
 }
 
 describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
-  it('takes sixty links of a sheet and a data source to jobs, with an alert, a second try, and what was spent', async () => {
+  it('takes sixty links of a sheet and a data source to jobs, with an alert and a second try', async () => {
     const { code, stdout, stderr } = await runLinks();
     expect(code, `${stdout}${stderr}`).toBe(0);
-    // The sources, and the queues as they fill and empty.
-    expect(stdout).toMatch(/sheet +https:\S+\/open-jobs\/edit +22\n/);
-    expect(stdout).toMatch(/notion +collection:\/\/\S+ +24\n/);
-    expect(stdout).toMatch(/scrape\.job \d+\+\d+/);
-    expect(stdout).toMatch(/nothing waits {2}\| {2}error 1 {2}extracted 34 {2}dead 11\n/);
-    // What asks for patience, and what ended.
-    expect(stdout.match(/\/jobs\/busy-\d\n +the site answered with status 429/g)).toHaveLength(3);
-    expect(stdout).toMatch(/\/jobs\/guarded\n +the site asks for a captcha/);
-    for (const [link, says] of [
-      ['jobs/withdrawn', 'status 410'],
-      ['jobs/4711', 'status 404'],
-      ['jobs/leaflet', 'application/pdf'],
-      ['jobs/filled', 'it is gone'],
-      ['jobs/moved', 'front page'],
-      ['jobs/over', 'ended on 2026-01-31'],
-      ['jobs/members', 'log in'],
-      ['closed-to-programs/jobs/1', 'robots.txt asks'],
-      ['10.0.0.7/jobs/1', 'not on the public internet'],
-      ['see the mail of last Tuesday', 'no web address'],
+    // A screen and a half, without the lines that a slow machine has more of.
+    expect(stdout.split('\n').filter((line) => !/^ +\d+\.\d s /.test(line)).length).toBeLessThanOrEqual(90);
+    // The sources, and the words of their links as they go on.
+    expect(stdout).toMatch(/sheet +https:\S+\/open-jobs\/edit +\d+\n/);
+    expect(stdout).toMatch(/notion +collection:\/\/\S+ +\d+\n/);
+    expect(stdout).toMatch(/error 1 {2}extracted 34 {2}dead 11\n/);
+    // No board asks for patience before all other pages are fetched.
+    expect(stdout.slice(0, stdout.indexOf('7. What waits'))).not.toMatch(/error [2-9]/);
+    // What asks for patience, and what ended, alike ones together.
+    expect(stdout).toMatch(/ 4 error\n +3 {2}the site answered with status 429: \S+\/jobs\/busy-\d and 2 more\n/);
+    expect(stdout).toMatch(/1 {2}the site asks for a captcha, which this scraper does not solve: /);
+    for (const [links, says] of [
+      [1, 'status 410'],
+      [2, 'status 404'],
+      [1, 'application/pdf'],
+      [1, 'it is gone'],
+      [1, 'front page'],
+      [1, 'ended on 2026-01-31'],
+      [1, 'log in'],
+      [1, 'robots.txt asks'],
+      [1, 'not on the public internet'],
+      [1, 'no web address'],
     ]) {
-      expect(stdout).toMatch(new RegExp(`✗ \\S*${link}\\n(?: {6}.*\\n)*? {6}.*${says}`));
+      expect(stdout).toMatch(new RegExp(` 11 dead\\n(?: .*\\n)* +${links}  .*${says}.*: \\S`));
     }
     // An alert, raised and resolved.
-    expect(stdout).toMatch(/raised {2}\d+ runs are ready at route_job of links, above 10\n/);
-    expect(stdout).toMatch(/resolved {2}\d+ runs .*\n +raised at [\d:]+, resolved at [\d:]+\n/);
-    // Jobs by data, by OpenGraph, by text and of posts; companies meet under one name.
-    for (const job of ['Weaver', 'Deck hand', 'Seed librarian', 'Atlas binder', 'Bridge painter, bridge 3']) {
-      expect(stdout).toMatch(new RegExp(`^ {2}\\S.* {2}${job} {2}`, 'm'));
-    }
+    expect(stdout).toMatch(/raised {2}\d+ runs are ready at route_job of links, above 10 /);
+    expect(stdout).toMatch(/resolved {2}\d+ runs .* {2}\(raised at [\d:]+, resolved at [\d:]+\)\n/);
+    expect(stdout).toMatch(/^ {2}Contour Press +Atlas binder +Ostbridge/m);
     expect(stdout).toContain('32 jobs of 11 companies');
-    expect(stdout).toMatch(/extract +34 +0 +0 +\d+\.\d s +[\d,]+ +\$0\n/);
     expect(stdout).toMatch(/Invariants .*no violation/);
   }, 240_000);
 
@@ -100,10 +99,18 @@ it('names the arguments of the links, and what is wrong with others', async () =
 
 it('has sixty links, of which fourteen are there in another spelling', async () => {
   const boards = await startBoards();
-  const { sheet, pages } = sampleLinks(boards);
+  const { sheet, pages, busy } = sampleLinks(boards);
   await boards.stop();
-  expect(sheet.length + pages.length).toBe(60);
+  expect(sheet.length + pages.length + busy.length).toBe(60);
   expect([...sheet, ...pages].filter(({ note }) => note === 'another spelling')).toHaveLength(14);
+  // Few of one host, which are fetched one after the other; and none before the others that slows all of them.
+  const hosts = new Map<string, number>();
+  for (const { link, note } of [...sheet, ...pages]) {
+    expect(busy).not.toContain(link);
+    const host = /^https?:\/\/([^/]+)/i.exec(link)?.[1];
+    if (host && note !== 'another spelling') hosts.set(host, (hosts.get(host) ?? 0) + 1);
+  }
+  expect(Math.max(...hosts.values())).toBeLessThanOrEqual(6);
 });
 
 it('shows what waits in each queue, and the words', () => {

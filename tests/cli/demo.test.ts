@@ -58,6 +58,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
       /5\. What it cost, by account\n\n? *account_id +leads +completed +cost_usd\n +[-0-9a-f]{36} +9 +7 +\$0\n/,
     );
     expect(stdout).toContain('millrace.check_invariants(): no violation');
+    expect(stdout).toMatch(/Doctor +millrace\.doctor\(\): (all is well|\d+ of \d+ lines are not well\n +\S)/);
     expect(stdout).not.toContain('\x1b[');
     expect(leftovers()).toEqual([]);
   }, 120_000);
@@ -82,6 +83,36 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
       await site.stop();
     }
   }, 120_000);
+
+  it('ends at once where the model refuses its key or is nowhere, naming setting, address and stage', async () => {
+    const refusing = await listen(() => Response.json({ error: { message: 'Incorrect key' } }, { status: 401 }));
+    const real = { ...settings(), LLM_MODEL: 'writer' };
+    try {
+      const { code, stdout, stderr } = await demoHere([], { ...real, LLM_URL: refusing.url, LLM_AUTH_TOKEN: 'wrong' });
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/first error at scrape: .*\(\w+\)\n/);
+      expect(stderr).toBe(
+        'Stage intel of leads cannot work: The model refused LLM_AUTH_TOKEN: correct it. 401 Incorrect key (misconfigured)\n' +
+          'The demo ends here: correct the setting, here or in .env, and start it again.\n',
+      );
+    } finally {
+      await refusing.stop();
+    }
+    const nowhere = await demoHere([], { ...real, LLM_URL: refusing.url });
+    expect(nowhere.code).toBe(1);
+    expect(nowhere.stderr).toContain(`The model at LLM_URL (${refusing.url}) cannot be reached`);
+    expect(nowhere.stderr).toMatch(/^Stage intel of leads cannot work: .*\(model_unreachable\)\nThe demo ends here/);
+    expect(leftovers()).toEqual([]);
+  }, 120_000);
+
+  it.each([
+    ['LLM_URL', 'localhost:9999', 'set the base URL of an OpenAI-compatible API'],
+    ['GRAPHITI_URL', 'graphiti', 'write it in full'],
+  ])('refuses a %s that is no URL before anything starts', async (name, value, remedy) => {
+    const { code, stdout, stderr } = await demoHere([], { ...settings(), LLM_MODEL: 'writer', [name]: value });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`${name} must be a URL that begins with http:// or https://: ${remedy}`);
+  });
 
   it('ends with 2 at arguments it does not understand, before it starts anything', async () => {
     const { code, stdout, stderr } = await runDemo('--url', 'example.com');

@@ -327,6 +327,39 @@ it('asks for two steps when a stage is to go that a parent counted so far', asyn
   }
 });
 
+it('stamps what it writes after the newest migration and never in the future, however soon it runs again', async () => {
+  const before = readMigrations();
+  addStage();
+  addFunction();
+  configure();
+  await sync();
+  edit('supabase/functions/_pipelines/leads.ts', /batchSize: 10/g, 'batchSize: 11');
+  edit('supabase/functions/_pipelines/toc.ts', /batchSize: \d+/, 'batchSize: 12');
+  expect(await sync()).toMatchObject({ code: 0 });
+
+  const now = new Date().toISOString().replace(/\D/g, '').slice(0, 14);
+  const stamps = readMigrations().map(({ name }) => name.slice(0, 14));
+  expect(stamps.length).toBe(before.length + 3);
+  expect(new Set(stamps).size).toBe(stamps.length);
+  expect(stamps.slice(0, before.length)).toEqual(before.map(({ name }) => name.slice(0, 14)));
+  expect(stamps.filter((stamp) => stamp > now)).toEqual([]);
+});
+
+it('writes nothing after a migration that is stamped in the future, and names that one with the remedy', async () => {
+  addStage();
+  addFunction();
+  configure();
+  const file = path.join(copy, 'supabase', 'migrations', '29990101000000_early.sql');
+  fs.writeFileSync(file, 'select 1;');
+  const before = readMigrations();
+  const { code, stderr } = await sync();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^supabase\/migrations\/29990101000000_early\.sql is stamped in the future .*: rename it .*\n$/,
+  );
+  expect(readMigrations()).toEqual(before);
+});
+
 it('warns of grants on a whole table that shows stages, with the statements that leave users their own columns', async () => {
   const migration = (name: string, text: string) =>
     fs.writeFileSync(path.join(copy, 'supabase', 'migrations', `${name}.sql`), text);

@@ -131,11 +131,11 @@ test('migrations of examples keep to the style, but for generated ones and those
   const said = await checked({
     'supabase/migrations/20261101002000_leads.sql': wide,
     'supabase/migrations/20261123000000_millrace_0.2.0.sql': wide,
-    'supabase/migrations/20261124000204_pipeline_articles.sql': wide,
-    'supabase/migrations/20261124000000_articles.sql': `${wide + add}comment on function public.add_up(int) is 'Adds.';\n`,
+    'supabase/migrations/20261123010204_pipeline_articles.sql': wide,
+    'supabase/migrations/20261123010000_articles.sql': `${wide + add}comment on function public.add_up(int) is 'Adds.';\n`,
   });
   expect(said.split('\n')).toEqual([
-    'supabase/migrations/20261124000000_articles.sql:1: 101 columns, at most 100',
-    'supabase/migrations/20261124000000_articles.sql:3: public.add_up does not set search_path = pg_catalog, pg_temp',
+    'supabase/migrations/20261123010000_articles.sql:1: 101 columns, at most 100',
+    'supabase/migrations/20261123010000_articles.sql:3: public.add_up does not set search_path = pg_catalog, pg_temp',
   ]);
 });

@@ -172,9 +172,11 @@ describe('doctor', () => {
     await engine.sql.query(remedy);
     expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 5 });
     await engine.sql.query('alter table public.raw_pages rename read_at to seen_at');
-    expect(await fault()).toBe('it has no column read_at of type timestamptz any more');
+    expect(await fault()).toBe(
+      "it has no column read_at of type timestamptz any more: name another in the pipeline's retention",
+    );
     await engine.sql.query('drop table public.raw_pages');
-    expect(await fault()).toBe('there is no such table any more');
+    expect(await fault()).toBe("there is no such table any more: take it out of the pipeline's retention");
     expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 0 });
   });
 });

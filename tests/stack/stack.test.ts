@@ -112,6 +112,17 @@ describe('startStack', () => {
     const { rows } = await query(second.dbUrl, 'select (select count(*) from public.one), to_regclass($$public.two$$)');
     expect(rows).toEqual([{ count: '1', to_regclass: 'two' }]);
     await second.stop();
+
+    // One that is edited afterwards is told, since no database takes it twice.
+    fs.appendFileSync(path.join(migrations, '20260101000000_one.sql'), 'alter table public.one add column n int;');
+    const told: string[] = [];
+    const third = await startStack({ ...options, progress: (message) => told.push(message) });
+    expect(told.filter((message) => message.startsWith('The migration'))).toEqual([
+      expect.stringMatching(
+        /^The migration 20260101000000_one\.sql was edited after the database in \S+ took it, .*: put it back/,
+      ),
+    ]);
+    await third.stop();
     expect(fs.existsSync(dataDir)).toBe(true);
   });
 });

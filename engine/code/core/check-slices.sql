@@ -164,7 +164,8 @@ declare
 begin
   return query
     select 'no invariant is violated', count(*) = 0, coalesce(
-      string_agg(distinct f.rule, '; '),
+      string_agg(distinct f.rule, '; ')
+        || ': select * from millrace.check_invariants() names the runs and what is wrong with them',
       'none' || case
         when p_deep then ''
         when v_progress.ended_at is null then '; the sweep has yet to look at all runs'

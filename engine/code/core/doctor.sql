@@ -14,6 +14,8 @@ declare
   v_headers jsonb;
   v_flag text;
   v_fault text := 'missing';
+  v_create text :=
+    ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')';
 begin
   begin
     v_url := millrace.setting('project_url');
@@ -24,8 +26,12 @@ begin
   end;
   return query
     select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false),
-      coalesce(v_url, v_fault
-        || ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')');
+      case
+        when v_url ~ '^https?://[^/ ]+$' then v_url
+        when v_url is null then v_fault || v_create
+        else format('%s is none; write it as https://REF.supabase.co, by the id in vault.secrets: '
+          || 'select vault.update_secret(''…'', ''https://REF.supabase.co'')', v_url)
+      end;
   return query
     select 'wake_secret is set', coalesce(v_headers ? 'x-millrace-wake-secret', false),
       case
@@ -35,7 +41,10 @@ begin
           || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
   return query
     select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
-      coalesce(v_flag, v_fault);
+      case when v_flag in ('true', 'false') then v_flag
+        else coalesce(v_flag, v_fault) || ': delete the secret millrace_use_new_pipeline of Vault, '
+          || 'and update millrace.settings set value = ''false'' where name = ''use_new_pipeline'''
+      end;
 end
 $$;
 
@@ -54,22 +63,34 @@ declare
 begin
   return query
     select 'pg_cron job ' || j.name, coalesce(c.active, false),
-      coalesce(c.schedule, format(
-        'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command))
+      case
+        when c.active then c.schedule
+        when c.jobid is null then
+          format('missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
+        else format('switched off: select cron.alter_job(%s, active := true)', c.jobid)
+      end
     from millrace.schedules j
     left join cron.job c on c.jobname = j.name;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
-      coalesce(v_swept::text, 'never; it is due every ten seconds');
+      coalesce(v_swept::text, 'never; it is due every ten seconds') || case
+        when v_swept > millrace.now() - interval '1 minute' then ''
+        else ': cron.job_run_details says what became of millrace-sweep, select millrace.sweep() '
+          || 'what it says itself'
+      end;
   return query
-    select 'the functions answered the last wake-ups',
-      coalesce(bool_and(n.status_code between 200 and 299), true),
-      coalesce(string_agg(distinct coalesce(
-        n.status_code || coalesce(
-          ': ' || substring(n.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
-        n.error_msg, 'no answer'), ', '), 'no wake-ups yet')
-    from millrace.last_answers(20) n;
+    select 'the functions answered the last wake-ups', count(n.remedy) = 0,
+      coalesce(
+        string_agg(distinct n.function_name || ' answered ' || n.said || '; ' || n.remedy, '. '),
+        string_agg(distinct n.said, ', '), 'no wake-ups yet')
+    from (
+      select coalesce(a.function_name, 'a function') as function_name,
+        coalesce(a.status_code || coalesce(
+            ': ' || substring(a.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
+          a.error_msg, 'nothing') as said,
+        millrace.answer_remedy(coalesce(a.function_name, 'a function'), a.status_code) as remedy
+      from millrace.last_answers(20) a) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,
       coalesce('process ' || w.pid,
@@ -79,6 +100,42 @@ begin
       from pg_stat_activity a
       where a.datname = current_database()
         and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
+end
+$$;
+
+-- Looks for functions that are not there, by what their last wake-up was answered, and counts, to
+-- a cap, what is queued for them.
+create or replace function millrace.missing_function_finding()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+begin
+  return query
+    select 'the functions that have work are there', count(*) = 0,
+      coalesce(string_agg(
+        format('function %s is not there%s: %s', f.function_name,
+          case when s.id is not null then
+            format(', with %s%s queued at stage %s of %s', least(q.queued, 1000),
+              case when q.queued > 1000 then ' and more' end, s.name, p.name)
+          end,
+          millrace.answer_remedy(f.function_name, 404)), '; '
+        order by f.function_name), 'none was missing')
+    from (
+      select distinct on (a.function_name) a.function_name, a.status_code
+      from millrace.last_answers(100) a
+      order by a.function_name, a.posted_at desc) f
+    left join millrace.stages s on s.function_name = f.function_name
+    left join millrace.pipelines p on p.id = s.pipeline_id
+    left join lateral (
+      select count(*) as queued
+      from (
+        select
+        from millrace.attempts a
+        where a.stage_id = s.id and a.state = 'queued'
+        limit 1001) c) q on s.id is not null
+    where f.status_code = 404;
 end
 $$;
 
@@ -163,6 +220,21 @@ begin
         'no role of the Data API can')
     from millrace.forgers f;
   return query
+    select 'rows that are granted can be seen', count(*) = 0,
+      coalesce(string_agg(format(
+        'table %s has row-level security and no policy, so that %s, to whom it is granted, sees '
+          || 'no row: create policy …, or revoke all on %1$s from %2$s',
+        t.entity_table, t.roles), '; ' order by t.entity_table::text),
+        'each table has its policies')
+    from (
+      select p.entity_table, string_agg(r.rolname, ', ' order by r.rolname) as roles
+      from (select distinct o.entity_table from millrace.pipelines o) p
+      join pg_class c on c.oid = p.entity_table and c.relrowsecurity
+      join pg_roles r on r.rolname in ('anon', 'authenticated')
+        and has_any_column_privilege(r.oid, c.oid, 'select')
+      where not exists (select from pg_policy y where y.polrelid = c.oid)
+      group by p.entity_table) t;
+  return query
     select 'nothing is paused', count(*) = 0,
       coalesce(string_agg(
         coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
@@ -225,7 +297,9 @@ declare
 begin
   return query
     select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; '), 'none')
+      coalesce(string_agg(distinct l.message, '; ')
+        || ': select * from millrace.log where level = ''error'' order by id desc tells more, '
+        || 'docs/errors.md what helps', 'none')
     from millrace.log l
     where l.level = 'error'
       and l.at > v_since;
@@ -241,6 +315,7 @@ as $$
 begin
   return query select f.what, f.ok, f.detail from millrace.setting_findings() f;
   return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.missing_function_finding() f;
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.due_findings() f;

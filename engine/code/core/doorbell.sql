@@ -60,7 +60,7 @@ begin
         'x-millrace-contracts', array_to_string(e.contracts, ','))
       from millrace.engine() e),
     timeout_milliseconds := 5000);
-  insert into millrace.posts (request_id) values (v_request);
+  insert into millrace.posts (request_id, function_name) values (v_request, p_function);
   return true;
 exception
   when others then
@@ -75,7 +75,9 @@ $$;
 
 -- Returns what the functions answered to the last so many posts of the engine, as far as they did.
 create or replace function millrace.last_answers(p_limit int)
-returns table (status_code int, error_msg text, content text)
+returns table (
+  function_name text, posted_at timestamptz, status_code int, error_msg text, content text
+)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -84,7 +86,7 @@ declare
     select p from millrace.posts p order by p.posted_at desc limit p_limit);
 begin
   return query
-    select r.status_code, r.error_msg, r.content
+    select p.function_name, p.posted_at, r.status_code, r.error_msg, r.content
     from unnest(v_posts) p
     -- pg_net dates an answer by the start of its own transaction, which may be a moment before
     -- ours.
@@ -94,4 +96,19 @@ begin
       select min(o.posted_at) - interval '1 minute'
       from unnest(v_posts) o);
 end
+$$;
+
+-- Says what helps where a function answered a wake-up so; null where it answered well.
+create or replace function millrace.answer_remedy(p_function text, p_status int) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_status between 200 and 299 then null
+    when p_status is null then 'correct the setting project_url, or see whether it is up there'
+    when p_status = 404 then 'deploy it: npx supabase functions deploy ' || p_function
+    when p_status in (401, 403) then millrace.wake_secret_remedy()
+    when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || p_function
+    else 'look at the logs of function ' || p_function
+  end
 $$;

@@ -61,3 +61,18 @@ begin
   return true;
 end
 $$;
+
+-- Names the pipelines that there are, for whoever named another.
+create or replace function millrace.known_pipelines() returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    'Those there are: ' || (
+      select left(string_agg(p.name, ', ' order by p.name), 1000)
+      from millrace.pipelines p)
+      || '. A new one comes by npm run pipelines:sync and its migration.',
+    'There is none yet: npm run pipelines:sync, then push the migrations.');
+end
+$$;

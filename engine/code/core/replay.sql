@@ -136,7 +136,7 @@ declare
 begin
   if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   if jsonb_typeof(p_condition) is distinct from 'object' then
     raise exception 'the condition is %, but must be an object',

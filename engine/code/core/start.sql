@@ -138,8 +138,7 @@ begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003',
-        hint = 'Define it: npm run pipelines:sync, then push the migrations.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then

@@ -217,7 +217,7 @@ begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Define it first.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   elsif v_pipeline.projection <> 'status' then
     raise exception 'pipeline % has the projection %, not status', p_pipeline,
       v_pipeline.projection

@@ -25,7 +25,7 @@ begin
   elsif p_pipeline is not null and not exists (
       select from millrace.pipelines p where p.name = p_pipeline) then
     raise exception 'there is no pipeline %', p_pipeline
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   if p_kind is not null and not exists (
       select from millrace.alert_rules r where r.kind = p_kind) then
@@ -242,12 +242,14 @@ begin
       where c.enabled
         and m.created_at <= millrace.now() - interval '5 minutes'
       union all
-      select format('rule %s names channel %s, which there is not', r.name, n)
+      select format('rule %s names channel %s, which there is not: insert that into '
+        'millrace.alert_channels, or correct the rule in millrace.alert_rules', r.name, n)
       from millrace.alert_rules r
       cross join unnest(r.channels) n
       where not exists (select from millrace.alert_channels c where c.name = n)
       union all
-      select format('rule %s looks at %s of %s, which there is not any more', r.name,
+      select format('rule %s looks at %s of %s, which there is not any more: correct or delete it '
+        'in millrace.alert_rules', r.name,
         coalesce('stage ' || r.stage, 'all'), r.pipeline)
       from millrace.alert_rules r
       where r.enabled

@@ -59,7 +59,7 @@ begin
   elsif new.pipeline is not null and not exists (
       select from millrace.pipelines p where p.name = new.pipeline) then
     raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   return new;
 end

@@ -52,7 +52,7 @@ begin
   select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   stage_id := case when p_stage is null then 0
     else (millrace.stage_named(p_pipeline, p_stage)).id end;

@@ -102,9 +102,11 @@ declare
   v_table regclass := to_regclass(p_table_name);
 begin
   return case
-    when v_table is null then 'there is no such table any more'
+    when v_table is null
+      then 'there is no such table any more: take it out of the pipeline''s retention'
     when exists (select from millrace.pipelines p where p.entity_table = v_table)
-      then 'a pipeline runs over it now, and runs would go with its rows'
+      then 'a pipeline runs over it now, and runs would go with its rows: take it out of the '
+        || 'pipeline''s retention'
     when not exists (
         select
         from pg_attribute a
@@ -112,7 +114,8 @@ begin
           and a.attname = p_column
           and not a.attisdropped
           and a.atttypid = 'timestamptz'::regtype)
-      then format('it has no column %s of type timestamptz any more', p_column)
+      then format('it has no column %s of type timestamptz any more: name another in the '
+        || 'pipeline''s retention', p_column)
     else 'no index leads to its old rows: ' || millrace.missing_time_index(v_table, p_column) end;
 end
 $$;

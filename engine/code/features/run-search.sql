@@ -134,7 +134,7 @@ begin
   elsif p_pipeline is not null
       and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
     raise exception 'there is no pipeline %', p_pipeline
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
   return query
     select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,

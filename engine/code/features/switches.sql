@@ -69,7 +69,7 @@ begin
   where p.name = p_pipeline;
   if not found then
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Look it up: select name from millrace.pipelines.';
+      using errcode = 'MR003', hint = millrace.known_pipelines();
   elsif p_stage is null then
     update millrace.pipelines p
     set enabled = p_enabled, switched_line = p_line

@@ -94,19 +94,20 @@ export function manualEntries(site: string): ManualEntry[] {
   ];
 }
 
-/** Inserts them one by one; resolves to each with the code at which it begins. */
+/** Inserts them one by one; resolves to each with the code at which it begins, and its name. */
 export async function insertManual(
   client: pg.Client,
   entries: ManualEntry[],
-): Promise<(ManualEntry & { code: number })[]> {
-  const inserted: (ManualEntry & { code: number })[] = [];
+): Promise<(ManualEntry & { code: number; name: string })[]> {
+  const inserted: (ManualEntry & { code: number; name: string })[] = [];
   for (const entry of entries) {
     const names = Object.keys(entry.values);
-    const { rows } = await client.query<{ status_code: number }>(
-      `insert into public.ingestion_queue (${names}) values (${names.map((_, at) => `$${at + 1}`)}) returning status_code`,
+    const { rows } = await client.query<{ code: number; name: string }>(
+      `insert into public.ingestion_queue (${names}) values (${names.map((_, at) => `$${at + 1}`)})
+       returning status_code as code, (select l.name from public.status_lookup l where l.code = status_code)`,
       Object.values(entry.values),
     );
-    inserted.push({ ...entry, code: rows[0]?.status_code ?? 0 });
+    inserted.push({ ...entry, code: rows[0]?.code ?? 0, name: rows[0]?.name ?? '' });
   }
   return inserted;
 }

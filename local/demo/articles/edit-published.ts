@@ -24,9 +24,9 @@ export async function editPublished(
   if (!published) return null;
   const { publication_id, queue_id, title, summary } = published;
   const now = { title: `${title}, revised`, summary };
-  heading('7. An edit of what is published');
+  heading('7. An edit of what is published, and what people have done with it');
   print(`  ${pc.cyan('select track_publication_edit(publication, article, old, new, ')}${pc.cyan(`'${actor}');`)}`);
-  print(`  ${title} ${pc.dim('→')} ${now.title}\n`);
+  print(`  ${title} ${pc.dim('→')} ${now.title}`);
   await client.query('select public.track_publication_edit($1, $2, $3, $4, $5)', [
     publication_id,
     queue_id,

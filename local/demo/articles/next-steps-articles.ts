@@ -10,11 +10,7 @@ export function articleSteps(siteUrl: string, reviewUrl: string): NextSteps {
     ],
     statements: [
       ['select * from article_backlog;', 'where articles pile up'],
-      ['select * from article_state_times;', 'how long they stood at each code'],
-      ['select * from publication_edit_history;', 'what was edited after it was published'],
-      ['select name, kind, found, last_error from source;', 'the sources'],
-      ["update source set next_poll_at = now() where name = 'feed';", 'polls one at once'],
-      ['select * from millrace.status_moves;', 'which codes may follow which'],
+      ['select address, kind, found, last_error from source;', 'the sources'],
       ['update ingestion_queue set status_code = 110 where status_code = 510;', 'tries those again'],
     ],
     commands: [['npm run demo -- articles --url https://…', 'does the same for feeds and sitemaps of your choice.']],

@@ -105,13 +105,19 @@ export async function carryOut(client: pg.Client, id: string, verdict: Verdict):
   await move(verdict.kind === 'reject' ? 540 : 330);
 }
 
-/** What came of an article, in the codes that were written. */
-export function outcomeOf(verdict: Verdict, { title }: WaitingArticle): string {
-  const shown = verdict.kind === 'edit' ? `${title} → ${verdict.title}` : title;
-  return `${codesOf(verdict).padEnd(17)} ${shown}`;
+/** What came of the articles, in words and in the codes that were written: a line for each verdict. */
+export function outcomes(verdicts: Verdict[], waiting: WaitingArticle[]): string[] {
+  const kinds = [...new Set(verdicts.map(({ kind }) => kind))];
+  return kinds.map((kind) => {
+    const [first = 0, ...others] = verdicts.flatMap((verdict, at) => (verdict.kind === kind ? [at] : []));
+    const more = others.length > 0 ? ` and ${others.length} more` : '';
+    return `${inWords[kind]} ${waiting[first]?.title ?? ''}${more}`;
+  });
 }
 
-/** A verdict in the codes that it writes. */
-export function codesOf({ kind }: Verdict): string {
-  return { approve: '310 → 330', edit: '310 → 320 → 330', reject: '310 → 540', leave: 'left at 300' }[kind];
-}
+const inWords: Record<Verdict['kind'], string> = {
+  approve: 'approved  310 → 330       ',
+  edit: 'edited    310 → 320 → 330 ',
+  reject: 'rejected  310 → 540       ',
+  leave: 'left      300             ',
+};

@@ -9,6 +9,8 @@ import { heading, onAStack, print } from '../on-a-stack.ts';
 import { countRuns } from '../report.ts';
 import { startNews } from '../samples/news/server.ts';
 import { type DemoSettings, demoSettings } from '../settings.ts';
+import { stuck } from '../watch-progress.ts';
+import { wrapText } from '../wrap-text.ts';
 import {
   type DemoSource,
   insertManual,
@@ -21,7 +23,7 @@ import {
 import { editPublished } from './edit-published.ts';
 import { articleSteps } from './next-steps-articles.ts';
 import { printEnded, printHistory, printPublications, printSources } from './report-articles.ts';
-import { askVerdicts, carryOut, outcomeOf, readWaiting, statedVerdicts } from './review-articles.ts';
+import { askVerdicts, carryOut, outcomes, readWaiting, statedVerdicts } from './review-articles.ts';
 import { watchArticles } from './watch-articles.ts';
 
 /** Who acts in the demo, as the history has it. */
@@ -38,11 +40,14 @@ export async function runArticles(
   const settings = withHosts(demoSettings(readSettings(), 'articles'), urls, news.url);
   const title = 'Millrace: from feeds to reviewed and published articles, on Supabase without Docker';
   try {
-    return await onAStack({ title, settings, keep, ending }, async (stack, client) => {
+    return await onAStack({ title, settings, keep, ending }, async (stack, watching) => {
+      const { client } = watching;
       await client.query(`select set_config('millrace.actor', $1, false)`, [actor]);
-      const sources = urls.length > 0 ? sourcesFor(urls) : sampleSources(news.url);
-      await enter(client, sources, urls.length > 0 ? null : news.url);
-      const watch = () => watchArticles({ client, limitMs: settings.limitMs, signal: ending, out: process.stdout });
+      const isOwn = urls.length > 0;
+      const sources = isOwn ? sourcesFor(urls) : sampleSources(news.url);
+      await enter(client, sources, isOwn ? null : news.url);
+      // One poll is enough of what may be a large site.
+      const watch = () => watchArticles(watching, isOwn);
       const rested = await watch();
       if (ending.aborted) return undefined;
 
@@ -61,13 +66,13 @@ export async function runArticles(
       const edited = await editPublished(client, actor, print);
       await watch();
       if (edited) {
-        heading('8. Its history');
+        print('');
         await printHistory(client, edited, print);
       }
       return {
         subject: { name: 'Runs', count: countRuns, last: 'code' },
         failed: !rested || !publishedAll || failing > 0 || published < decided,
-        complaint: rested && publishedAll ? undefined : 'Nothing has moved for some minutes: it was given up.',
+        complaint: rested && publishedAll ? undefined : stuck,
         nextSteps: articleSteps(news.url, await reviewLink(stack, 'curator')),
       };
     });
@@ -84,7 +89,9 @@ function withHosts(settings: DemoSettings, urls: URL[], site: string): DemoSetti
   if (urls.length > 0) {
     // The sample topics say nothing of what the user reads.
     Object.assign(env, { ARTICLES_SCORE_THRESHOLD: '0', SOURCE_NEW_URLS: String(fewArticles) });
-    settings.modelNote.push(`Of each source at most ${fewArticles} articles are taken, whatever they are about.`);
+    settings.modelNote.push(
+      `Each source is polled once, then switched off; at most ${fewArticles} of its articles are taken, whatever they are about.`,
+    );
   }
   return settings;
 }
@@ -95,13 +102,11 @@ async function enter(client: pg.Client, sources: DemoSource[], site: string | nu
   await insertTopics(client);
   await insertSources(client, sources);
   print(`  ${pc.cyan('insert into source (name, address) values …;')}  ${pc.dim('each is due at once')}`);
-  if (site === null) {
-    // One poll is enough of what may be a large site.
-    await client.query(`update public.source set every = '31 days'`);
-  } else {
-    for (const { says, code } of await insertManual(client, manualEntries(site))) {
-      print(`  ${pc.cyan('insert into ingestion_queue …;')}  ${pc.dim(`${says}: begins at`)} ${code}`);
-    }
+  if (site !== null) {
+    print(`  ${pc.cyan('insert into ingestion_queue …;')}  ${pc.dim('what an entry brings says where it begins')}`);
+    const entered = await insertManual(client, manualEntries(site));
+    const begins = entered.map(({ says, code, name }) => `${says}: ${code} ${name.replaceAll('_', ' ')}`);
+    for (const line of wrapText(begins.join('; '), 88)) print(`    ${line}`);
   }
   await client.query('select millrace.sweep()');
   print('');
@@ -125,8 +130,7 @@ async function review(client: pg.Client, ending: AbortSignal): Promise<number> {
     if (!article) continue;
     await carryOut(client, article.id, verdict);
     if (verdict.kind === 'approve' || verdict.kind === 'edit') approved++;
-    print(`  ${outcomeOf(verdict, article)}`);
   }
-  print('');
+  for (const line of outcomes(verdicts, waiting)) print(`  ${line}`);
   return approved;
 }

@@ -1,9 +1,9 @@
-// Shows how many articles stand at each code: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
-import { setTimeout as delay } from 'node:timers/promises';
+// How many articles stand at each code: a table at a terminal, elsewhere a line every few seconds.
 import type pg from 'pg';
 import pc from 'picocolors';
+import { type Watching, watcher } from '../watch-progress.ts';
 
-const everyMs = 200;
+const lineEveryMs = 3000;
 
 /** How many articles stand at one code. */
 export interface CodeCount {
@@ -12,35 +12,24 @@ export interface CodeCount {
   count: number;
 }
 
-export interface WatchArticlesOptions {
-  client: pg.Client;
-  /** Milliseconds without any change after which it gives up. */
-  limitMs: number;
-  /** Gives up at once when aborted. */
-  signal: AbortSignal;
-  out: NodeJS.WriteStream;
-}
-
 /**
  * Shows the counts until every source has been polled to its end and every article rests: with a person, published, or at an
- * end. Resolves to whether that happened.
+ * end. With `once` a source is switched off after its first poll. Resolves to whether that happened.
  */
-export async function watchArticles({ client, limitMs, signal, out }: WatchArticlesOptions): Promise<boolean> {
-  const started = Date.now();
-  const show = out.isTTY ? tableOn(out) : linesOn(out);
-  let last = '';
-  let changedAt = started;
-  for (;;) {
-    const resting = await isResting(client);
-    const counts = await countByCode(client);
-    show(counts, Date.now() - started);
-    if (resting) return true;
-    const now = JSON.stringify(counts);
-    if (now !== last) changedAt = Date.now();
-    last = now;
-    if (signal.aborted || Date.now() - changedAt > limitMs) return false;
-    await delay(everyMs, undefined, { signal }).catch(() => {});
-  }
+export async function watchArticles(watching: Watching, once: boolean): Promise<boolean> {
+  const { client } = watching;
+  const watch = watcher(watching, {
+    async read() {
+      if (once)
+        await client.query('update public.source set enabled = false where enabled and last_polled_at is not null');
+      return { resting: await isResting(client), counts: await countByCode(client) };
+    },
+    end: ({ resting }) => (resting ? 'over' : undefined),
+    table: ({ counts }, elapsedMs) => countsTable(counts, elapsedMs),
+    lines: ({ counts }) => [{ key: 'articles', text: countsLine(counts) }],
+    linesEveryMs: lineEveryMs,
+  });
+  return (await watch()) === 'over';
 }
 
 /** How many articles stand at each code, in the order of the pipeline. */
@@ -71,27 +60,7 @@ export function countsTable(counts: CodeCount[], elapsedMs: number): string[] {
   return [pc.dim('  code  name                count'), ...rows, pc.dim(`  ${(elapsedMs / 1000).toFixed(1)} s`)];
 }
 
-function tableOn(out: NodeJS.WriteStream): (counts: CodeCount[], elapsedMs: number) => void {
-  let drawn = 0;
-  return (counts, elapsedMs) => {
-    const lines = countsTable(counts, elapsedMs);
-    const up = drawn ? `\x1b[${drawn}A` : '';
-    // A table that has become shorter leaves nothing of the longer one.
-    out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
-    drawn = lines.length;
-  };
-}
-
-function linesOn(out: NodeJS.WriteStream): (counts: CodeCount[], elapsedMs: number) => void {
-  const last = new Map<number, number>();
-  return (counts, elapsedMs) => {
-    for (const { code, name, count } of counts) {
-      if (last.get(code) === count) continue;
-      out.write(
-        `  ${(elapsedMs / 1000).toFixed(1).padStart(5)} s  ${String(code).padStart(3)} ${name.padEnd(20)} ${count}\n`,
-      );
-    }
-    last.clear();
-    for (const { code, count } of counts) last.set(code, count);
-  };
+/** The counts as one line, in words. */
+export function countsLine(counts: CodeCount[]): string {
+  return counts.map(({ name, count }) => `${count} ${name.replaceAll('_', ' ')}`).join(', ') || 'no articles yet';
 }

@@ -5,6 +5,7 @@ import { readSettings } from '../../platform/settings.ts';
 import { heading, onAStack, print } from '../on-a-stack.ts';
 import { printCosts } from '../print-costs.ts';
 import { demoSettings } from '../settings.ts';
+import { stuck } from '../watch-progress.ts';
 import { wrapText } from '../wrap-text.ts';
 import { addBook, documentLink, readBookSource } from './book-source.ts';
 import { bookSteps } from './next-steps-books.ts';
@@ -27,15 +28,15 @@ export async function runBooks(
   const source = await readBookSource(file);
   const settings = demoSettings(readSettings(), 'books');
   const title = 'Millrace: from the pages of a book to one document, on Supabase without Docker';
-  return onAStack({ title, settings, keep, ending }, async (stack, client) => {
+  return onAStack({ title, settings, keep, ending }, async (stack, watching) => {
+    const { client } = watching;
     heading(
       `2. ${file === undefined ? 'The sample book' : source.name}, uploaded to Storage and started by one SQL update`,
     );
     const bookId = await addBook(source, stack);
     print(`  ${pc.cyan(startStatement)}\n`);
     await client.query(startStatement);
-    const limitMs = Math.max(settings.limitMs, 180_000);
-    const watch = bookWatcher({ client, bookId, limitMs, signal: ending, out: process.stdout });
+    const watch = bookWatcher(watching, bookId);
     let end = await watch();
     if (end === 'asks') {
       await answerQuestion(client);
@@ -61,7 +62,7 @@ export async function runBooks(
         last: 'stage',
       },
       failed: end !== 'over' || book.assembled === null,
-      complaint: end === 'stuck' ? 'Nothing has moved for some minutes: it was given up.' : undefined,
+      complaint: end === 'stuck' ? stuck : undefined,
       nextSteps: bookSteps(links),
     };
   });

@@ -1,11 +1,9 @@
-// Shows the progress of a book: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
-import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
+// How far a book is: a table at a terminal, elsewhere a line for each change.
 import pc from 'picocolors';
 import { books } from '../../../supabase/functions/_pipelines/books.ts';
+import { type Line, type Watching, watcher } from '../watch-progress.ts';
 import { type BookProgress, bookStages, pageStages, readBookProgress } from './book-progress.ts';
 
-const everyMs = 200;
 const counted = ['queued', 'started', 'completed', 'failed'] as const;
 const colours: Record<string, (text: string) => string> = {
   queued: pc.yellow,
@@ -15,40 +13,24 @@ const colours: Record<string, (text: string) => string> = {
   failed: pc.red,
 };
 
-export interface WatchBookOptions {
-  client: pg.Client;
-  bookId: string;
-  /** Milliseconds without any change after which it gives up. */
-  limitMs: number;
-  /** Gives up at once when aborted. */
-  signal: AbortSignal;
-  out: NodeJS.WriteStream;
-}
-
 /** How watching ended: all is over, the book waits for a person, or nothing has moved for too long. */
 export type BookEnd = 'over' | 'asks' | 'stuck';
 
 /** Shows the progress of a book; each call goes on with the clock of the first. */
-export function bookWatcher({ client, bookId, limitMs, signal, out }: WatchBookOptions): () => Promise<BookEnd> {
-  const started = Date.now();
+export function bookWatcher(watching: Watching, bookId: string): () => Promise<BookEnd> {
   const notes = new Map<string, string>();
-  const show = out.isTTY ? tableOn(out, notes) : linesOn(out, notes);
-  return async () => {
-    let last = '';
-    let changedAt = Date.now();
-    for (;;) {
-      const progress = await readBookProgress(client, bookId);
+  const begun = new Set<string>();
+  const watch = watcher(watching, {
+    async read() {
+      const progress = await readBookProgress(watching.client, bookId);
       note(progress, notes);
-      show(progress, Date.now() - started);
-      if (progress.running === 0) return 'over';
-      if (progress.waitsForPerson) return 'asks';
-      const now = JSON.stringify(progress);
-      if (now !== last) changedAt = Date.now();
-      last = now;
-      if (signal.aborted || Date.now() - changedAt > limitMs) return 'stuck';
-      await delay(everyMs, undefined, { signal }).catch(() => {});
-    }
-  };
+      return progress;
+    },
+    end: ({ running, waitsForPerson }) => (running === 0 ? 'over' : waitsForPerson ? 'asks' : undefined),
+    table: (progress, elapsedMs) => bookTable(progress, notes, elapsedMs, watching.out.columns),
+    lines: (progress) => bookLines(progress, notes, begun),
+  });
+  return async () => (await watch()) as BookEnd;
 }
 
 /** Notes how far the pages were when a stage began that waits for some of them. */
@@ -102,41 +84,22 @@ function stageText(
   return `${(colours[status] ?? pc.dim)(status.padEnd(11))} ${pc.dim(about.slice(0, Math.max(room, 0)))}`.trimEnd();
 }
 
-function tableOn(out: NodeJS.WriteStream, notes: Map<string, string>): (progress: BookProgress, ms: number) => void {
-  let drawn = 0;
-  return (progress, elapsedMs) => {
-    const lines = bookTable(progress, notes, elapsedMs, out.columns);
-    const up = drawn ? `\x1b[${drawn}A` : '';
-    // Clears each line to its end and writes all at once, so that nothing flickers.
-    out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}`);
-    drawn = lines.length;
-  };
-}
-
-function linesOn(out: NodeJS.WriteStream, notes: Map<string, string>): (progress: BookProgress, ms: number) => void {
-  const last = new Map<string, string>();
-  return (progress, elapsedMs) => {
-    const say = (name: string, text: string, aside = '') => {
-      if (text && last.get(name) !== text) {
-        out.write(`  ${(elapsedMs / 1000).toFixed(1).padStart(5)} s  ${name.padEnd(13)} ${text}${aside}\n`);
-      }
-      last.set(name, text);
-    };
-    for (const stage of pageStages) {
-      const counts = counted.map((status) => [status, progress.pageCounts[stage]?.[status] ?? 0] as const);
-      say(
-        stage,
-        counts
-          .filter(([, n]) => n > 0)
-          .map(([status, n]) => `${n} ${status}`)
-          .join(', '),
-      );
-    }
-    for (const stage of bookStages) {
-      const status = progress.statuses[stage] ?? 'pending';
-      const begun = last.has(stage) ? undefined : notes.get(stage);
-      if (status !== 'pending') say(stage, status, begun && `; ${begun}`);
-    }
-    for (const [step, state] of Object.entries(progress.contents)) say(`  toc ${step}`, state);
-  };
+/** The lines of a book; `begun` holds the stages whose note was written. */
+function bookLines(progress: BookProgress, notes: ReadonlyMap<string, string>, begun: Set<string>): Line[] {
+  const line = (name: string, text: string, aside?: string): Line[] =>
+    text ? [{ key: name, text: `${name.padEnd(13)} ${text}`, ...(aside && { aside }) }] : [];
+  const lines = pageStages.flatMap((stage) => {
+    const counts = counted.map((status) => [status, progress.pageCounts[stage]?.[status] ?? 0] as const);
+    const shown = counts.filter(([, n]) => n > 0).map(([status, n]) => `${n} ${status}`);
+    return line(stage, shown.join(', '));
+  });
+  for (const stage of bookStages) {
+    const status = progress.statuses[stage] ?? 'pending';
+    if (status === 'pending') continue;
+    const note = notes.get(stage);
+    lines.push(...line(stage, status, note && !begun.has(stage) ? `; ${note}` : undefined));
+    begun.add(stage);
+  }
+  for (const [step, state] of Object.entries(progress.contents)) lines.push(...line(`  toc ${step}`, state));
+  return lines;
 }

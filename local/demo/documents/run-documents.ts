@@ -4,6 +4,7 @@ import { readSettings } from '../../platform/settings.ts';
 import { heading, onAStack, print } from '../on-a-stack.ts';
 import { printCosts } from '../print-costs.ts';
 import { demoSettings } from '../settings.ts';
+import { stuck } from '../watch-progress.ts';
 import { addDocuments, readDocumentSources } from './document-source.ts';
 import { documentSteps } from './next-steps-documents.ts';
 import {
@@ -32,15 +33,15 @@ export async function runDocuments(
   const sources = await readDocumentSources(files);
   const settings = demoSettings(readSettings(), 'documents');
   const title = 'Millrace: from files of any kind to a knowledge graph, on Supabase without Docker';
-  return onAStack({ title, settings, keep, ending }, async (stack, client) => {
+  return onAStack({ title, settings, keep, ending }, async (stack, watching) => {
+    const { client } = watching;
     const what = files.length > 0 ? count(sources.length, 'file') : `${sources.length} sample files`;
     heading(`2. ${what}, uploaded to Storage and started by one SQL update`);
     const refused = await addDocuments(sources, stack);
     for (const { name, reason } of refused) print(pc.red(`  ${name} was not uploaded: ${reason}`));
     print(`  ${pc.cyan(startStatement)}\n`);
     await client.query(startStatement);
-    const limitMs = Math.max(settings.limitMs, 180_000);
-    const over = await watchDocuments({ client, limitMs, signal: ending, out: process.stdout });
+    const over = await watchDocuments(watching);
     if (ending.aborted) return undefined;
 
     const documents = await readFinishedDocuments(client);
@@ -69,7 +70,7 @@ export async function runDocuments(
         before: { Documents: documentCounts(documents, unfinished, refused.length) },
       },
       failed: !over || failed.some(({ name }) => !broken.has(name)),
-      complaint: over ? undefined : 'Nothing has moved for some minutes: it was given up.',
+      complaint: over ? undefined : stuck,
       nextSteps: documentSteps(),
     };
   });

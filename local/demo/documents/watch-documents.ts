@@ -1,12 +1,10 @@
-// Shows the progress of documents: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
-import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
+// How far documents are: a table at a terminal, elsewhere a line for each change.
 import pc from 'picocolors';
 import { shorten } from '../shorten.ts';
+import { type Line, type Watching, watcher } from '../watch-progress.ts';
 import { type DocumentProgress, readDocumentProgress } from './document-progress.ts';
-import { describeRetry, type Retry, readNewRetries } from './document-retries.ts';
+import { describeRetry, readNewRetries } from './document-retries.ts';
 
-const everyMs = 200;
 const nameWidth = 32;
 const leastCellWidth = 18;
 const colours: Record<string, (text: string) => string> = {
@@ -16,34 +14,21 @@ const colours: Record<string, (text: string) => string> = {
   failed: pc.red,
 };
 
-export interface WatchDocumentsOptions {
-  client: pg.Client;
-  /** Milliseconds without any change after which it gives up. */
-  limitMs: number;
-  /** Gives up at once when aborted. */
-  signal: AbortSignal;
-  out: NodeJS.WriteStream;
-}
-
-type Show = (documents: DocumentProgress[], retries: Retry[], elapsedMs: number) => void;
-
 /** Shows progress and each retried failure until no run is under way any more. Resolves to whether that happened. */
-export async function watchDocuments({ client, limitMs, signal, out }: WatchDocumentsOptions): Promise<boolean> {
-  const started = Date.now();
-  const show = out.isTTY ? tableOn(out) : linesOn(out);
+export async function watchDocuments(watching: Watching): Promise<boolean> {
+  const { client } = watching;
   const seen = new Set<string>();
-  let last = '';
-  let changedAt = started;
-  for (;;) {
-    const { running, documents } = await readDocumentProgress(client);
-    show(documents, await readNewRetries(client, seen), Date.now() - started);
-    if (running === 0) return true;
-    const now = JSON.stringify(documents);
-    if (now !== last) changedAt = Date.now();
-    last = now;
-    if (signal.aborted || Date.now() - changedAt > limitMs) return false;
-    await delay(everyMs, undefined, { signal }).catch(() => {});
-  }
+  const watch = watcher(watching, {
+    read: () => readDocumentProgress(client),
+    end: ({ running }) => (running === 0 ? 'over' : undefined),
+    table: ({ documents }, elapsedMs) => documentsTable(documents, elapsedMs),
+    lines: ({ documents }) => documents.flatMap(documentLines),
+    news: async () =>
+      (await readNewRetries(client, seen)).map(
+        (retry) => `${shorten(retry.name).padEnd(nameWidth)}${describeRetry(retry)}`,
+      ),
+  });
+  return (await watch()) === 'over';
 }
 
 /** The progress table, one string for each line. Shows a dot for what has not begun, so that what moves stands out. */
@@ -80,43 +65,12 @@ function describe({ statuses, chunks }: DocumentProgress, phase: string): string
   return `${status} ${counts.done}/${counts.all}${failed}`;
 }
 
-function retryLine(retry: Retry, elapsedMs: number): string {
-  const text = `${shorten(retry.name).padEnd(nameWidth)}${describeRetry(retry)}`;
-  return pc.yellow(`  ${seconds(elapsedMs)}  ${text}`);
-}
-
-function seconds(elapsedMs: number): string {
-  return `${(elapsedMs / 1000).toFixed(1).padStart(5)} s`;
-}
-
-function tableOn(out: NodeJS.WriteStream): Show {
-  let drawn = 0;
-  return (documents, retries, elapsedMs) => {
-    const table = documentsTable(documents, elapsedMs);
-    const lines = [...retries.map((retry) => retryLine(retry, elapsedMs)), ...table];
-    const up = drawn ? `\x1b[${drawn}A` : '';
-    // Clears each line to its end and writes all at once, so that nothing flickers. Retries stay, above the table.
-    out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}`);
-    drawn = table.length;
-  };
-}
-
-function linesOn(out: NodeJS.WriteStream): Show {
-  const last = new Map<string, string>();
-  return (documents, retries, elapsedMs) => {
-    for (const retry of retries) out.write(`${retryLine(retry, elapsedMs)}\n`);
-    documents.forEach((document, at) => {
-      const says = document.monolith
-        ? [['monolith', document.monolith] as const]
-        : Object.keys(document.statuses).map((phase) => [phase, describe(document, phase)] as const);
-      for (const [phase, text] of says) {
-        const key = `${at} ${phase}`;
-        const name = shorten(document.name).padEnd(nameWidth);
-        if (text !== '·' && last.get(key) !== text) {
-          out.write(`  ${seconds(elapsedMs)}  ${name}${phase.padEnd(10)} ${text}\n`);
-        }
-        last.set(key, text);
-      }
-    });
-  };
+function documentLines(document: DocumentProgress, at: number): Line[] {
+  const says = document.monolith
+    ? [['monolith', document.monolith] as const]
+    : Object.keys(document.statuses).map((phase) => [phase, describe(document, phase)] as const);
+  const name = shorten(document.name).padEnd(nameWidth);
+  return says
+    .filter(([, text]) => text !== '·')
+    .map(([phase, text]) => ({ key: `${at} ${phase}`, text: `${name}${phase.padEnd(10)} ${text}` }));
 }

@@ -7,6 +7,7 @@ import { printCosts } from '../print-costs.ts';
 import { printFailures, printMessages, readFailures } from '../report.ts';
 import { startSites } from '../samples/sites/server.ts';
 import { demoSettings } from '../settings.ts';
+import { stuck } from '../watch-progress.ts';
 import { allowHosts, insertLeads, leadsFor, sampleLeads, startStatement } from './leads.ts';
 import { leadSteps } from './next-steps-leads.ts';
 import { watchLeads } from './watch.ts';
@@ -28,13 +29,13 @@ export async function runLeads({ keep, urls }: { keep: boolean; urls: URL[] }, e
   settings.env.SCRAPER_ALLOW_HOSTS = allowHosts(reachable, settings.env.SCRAPER_ALLOW_HOSTS);
   const title = 'Millrace: from web sites to outreach messages, on Supabase without Docker';
   try {
-    return await onAStack({ title, settings, keep, ending }, async (_stack, client) => {
+    return await onAStack({ title, settings, keep, ending }, async (_stack, watching) => {
+      const { client } = watching;
       heading(`2. ${leads.length} ${leads.length === 1 ? 'lead' : 'leads'}, started by one SQL update`);
       await insertLeads(client, leads);
       print(`  ${pc.cyan(startStatement)}\n`);
       await client.query(startStatement);
-      const { limitMs } = settings;
-      const finished = await watchLeads({ client, stages, limitMs, signal: ending, out: process.stdout });
+      const finished = await watchLeads(watching, stages);
       if (ending.aborted) return undefined;
 
       heading('3. The messages');
@@ -54,7 +55,7 @@ export async function runLeads({ keep, urls }: { keep: boolean; urls: URL[] }, e
           last: 'lead',
         },
         failed: !finished || failures.some((failure) => !broken.has(failure.company_url)),
-        complaint: finished ? undefined : `Not finished after ${limitMs / 1000} s.`,
+        complaint: finished ? undefined : stuck,
         nextSteps: leadSteps(sites.url),
       };
     });

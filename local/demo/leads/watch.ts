@@ -1,9 +1,8 @@
-// Shows the progress of leads: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
-import { setTimeout as delay } from 'node:timers/promises';
+// How far the leads are: a table at a terminal, elsewhere a line for each change.
 import type pg from 'pg';
 import pc from 'picocolors';
+import { type Watching, watcher } from '../watch-progress.ts';
 
-const everyMs = 150;
 const columns = ['queued', 'started', 'completed', 'failed'] as const;
 type Column = (typeof columns)[number];
 const colours: Record<Column, (text: string) => string> = {
@@ -16,29 +15,21 @@ const colours: Record<Column, (text: string) => string> = {
 /** How many leads stand where, at one stage. */
 export type StageCounts = { stage: string } & Record<Column, number>;
 
-export interface WatchOptions {
-  client: pg.Client;
-  /** The stages, each with its status column, in order. */
-  stages: string[];
-  /** Milliseconds after which it gives up. */
-  limitMs: number;
-  /** Gives up at once when aborted. */
-  signal: AbortSignal;
-  out: NodeJS.WriteStream;
-}
-
-/** Shows progress until no run is under way any more. Resolves to whether that happened within the limit. */
-export async function watchLeads({ client, stages, limitMs, signal, out }: WatchOptions): Promise<boolean> {
-  const started = Date.now();
-  const show = out.isTTY ? tableOn(out) : linesOn(out);
-  for (;;) {
+/** Shows the leads at `stages` until no run is under way any more. Resolves to whether that happened. */
+export async function watchLeads(watching: Watching, stages: string[]): Promise<boolean> {
+  const { client } = watching;
+  const watch = watcher(watching, {
     // In this order, so that the last table counts what is there when nothing runs any more.
-    const running = await countRunning(client);
-    show(await countStages(client, stages), Date.now() - started);
-    if (running === 0) return true;
-    if (signal.aborted || Date.now() - started > limitMs) return false;
-    await delay(everyMs, undefined, { signal }).catch(() => {});
-  }
+    read: async () => ({ running: await countRunning(client), counts: await countStages(client, stages) }),
+    end: ({ running }) => (running === 0 ? 'over' : undefined),
+    table: ({ counts }, elapsedMs) => progressTable(counts, elapsedMs),
+    lines: ({ counts }) =>
+      counts.flatMap((row) => {
+        const parts = columns.filter((column) => row[column] > 0).map((column) => `${row[column]} ${column}`);
+        return parts.length > 0 ? [{ key: row.stage, text: `${row.stage.padEnd(10)} ${parts.join(', ')}` }] : [];
+      }),
+  });
+  return (await watch()) === 'over';
 }
 
 async function countRunning(client: pg.Client): Promise<number> {
@@ -76,29 +67,4 @@ export function progressTable(counts: StageCounts[], elapsedMs: number): string[
     return `  ${row.stage.padEnd(width)}${cells.join('')}`;
   });
   return [head, ...rows, pc.dim(`  ${(elapsedMs / 1000).toFixed(1)} s`)];
-}
-
-function tableOn(out: NodeJS.WriteStream): (counts: StageCounts[], elapsedMs: number) => void {
-  let drawn = 0;
-  return (counts, elapsedMs) => {
-    const lines = progressTable(counts, elapsedMs);
-    const up = drawn ? `\x1b[${drawn}A` : '';
-    // Clears each line to its end and writes all at once, so that nothing flickers.
-    out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}`);
-    drawn = lines.length;
-  };
-}
-
-function linesOn(out: NodeJS.WriteStream): (counts: StageCounts[], elapsedMs: number) => void {
-  const last = new Map<string, string>();
-  return (counts, elapsedMs) => {
-    for (const row of counts) {
-      const parts = columns.filter((column) => row[column] > 0).map((column) => `${row[column]} ${column}`);
-      const text = parts.join(', ');
-      if (text && last.get(row.stage) !== text) {
-        out.write(`  ${(elapsedMs / 1000).toFixed(1).padStart(5)} s  ${row.stage.padEnd(10)} ${text}\n`);
-      }
-      last.set(row.stage, text);
-    }
-  };
 }

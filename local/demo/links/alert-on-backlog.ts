@@ -4,19 +4,23 @@ import type pg from 'pg';
 /** The rule that the demo adds. */
 export const rule = 'demo_backlog';
 
+/** So many jobs the slow gate lets through; of those that wait, more than so many are an alert. */
+export const fewJobs = 24;
+export const manyJobs = 10;
+
 /** What the demo does to the pipeline as the links come, as a person would. */
 export const addRule =
   'insert into millrace.alert_rules (name, kind, pipeline, stage, above, hold, recover) ' +
-  `values ('${rule}', 'backlog', 'links', 'route_job', 10, '0', '0');`;
+  `values ('${rule}', 'backlog', 'links', 'route_job', ${manyJobs}, '0', '0');`;
 export const slowGate =
-  `select millrace.throttle('links', 'route_job', '{"rate": {"count": 8, "per_seconds": 3600}}', ` +
+  `select millrace.throttle('links', 'route_job', '{"rate": {"count": ${fewJobs}, "per_seconds": 3600}}', ` +
   `now() + interval '1 hour', 'the boards are slow');`;
 export const openGate = "select millrace.unthrottle('links', 'route_job');";
 export const leaveOut = "select millrace.bypass('links', 'extract', 'the model is down');";
 export const endBypass = "select millrace.end_bypass('links', 'extract');";
 export const takeUp = "select millrace.take_up('links', 'extract');";
 
-/** Adds a rule that finds more than ten jobs before their gate, slows that gate, and leaves the model's stage out. */
+/** Adds a rule that finds jobs that pile up before their gate, slows that gate, and leaves the model's stage out. */
 export async function slowDown(client: pg.Client): Promise<void> {
   for (const statement of [addRule, slowGate, leaveOut]) await client.query(statement);
 }

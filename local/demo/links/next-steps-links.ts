@@ -7,18 +7,13 @@ export function linkSteps(folder: string, link: string): NextSteps {
     addresses: [['Sources', folder]],
     statements: [
       ['select * from link_queues;', 'what waits where'],
-      ['select status, count(*) from linkedin_links group by 1;', 'the words of all links'],
       [
         `select * from millrace.search(canonical_url('${link}?utm_source=mail'));`,
         'its run, however the address is written',
       ],
       ["select * from millrace.timeline(millrace.run_of('links', '1'));", 'what was tried for link 1'],
-      ["insert into linkedin_links (raw_url) values ('https://…');", 'a link of your own'],
       ["update linkedin_links set status = 'queued' where status = 'extracted';", 'fetches the pages anew'],
-      ["update linkedin_links set next_attempt_at = now() where status = 'error';", 'tries again at once'],
-      ['update link_sources set next_poll_at = now();', 'polls the sources at once'],
       ['select * from millrace.shared_limit_state;', 'what holds them back, and what was spent'],
-      ['select * from link_events order by at;', 'what happened to links'],
     ],
     commands: [['npm run demo -- links --sheet FILE.csv https://…', 'does the same for links of your choice.']],
     note: 'Read on: docs/examples/links.md, docs/patterns/gates.md, docs/patterns/bypass.md, docs/alerting.md.',

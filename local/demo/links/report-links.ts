@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import pc from 'picocolors';
-import { dollars } from '../print-costs.ts';
+import { causeLines } from '../group-causes.ts';
 import { printTable } from '../print-table.ts';
 import { wrapText } from '../wrap-text.ts';
 
@@ -22,19 +22,22 @@ export async function printSources(client: pg.Client, print: Print): Promise<num
   return failed.length;
 }
 
-/** Prints the links of a word with what they say, alike ones together. */
+/** Prints why links show a word, alike ones together. Resolves to how many there are. */
 export async function printCauses(client: pg.Client, word: string, print: Print): Promise<number> {
   const { rows } = await client.query<{ link: string; error: string | null }>(
     'select canonical_url as link, last_error as error from public.linkedin_links where status = $1 order by last_error, id',
     [word],
   );
-  for (const { link, error } of rows) {
-    print(`  ${word === 'dead' ? pc.red('✗') : pc.yellow('…')} ${link}`);
-    // Its own address stands above.
-    for (const line of wrapText((error ?? 'no error given').replace(/^https?:\/\/\S+: /, ''), 82))
-      print(pc.dim(`      ${line}`));
-  }
+  if (rows.length > 0) print(`  ${(word === 'dead' ? pc.red : pc.yellow)(`${rows.length} ${word}`)}`);
+  const said = rows.map(({ link, error }) => ({ name: link, cause: causeOf(error ?? 'no error given') }));
+  for (const line of causeLines(said)) print(line);
   return rows.length;
+}
+
+/** What an error says first: its own address stands beside it, and the remedy in last_error. */
+function causeOf(error: string): string {
+  const [first = error] = error.replace(/^https?:\/\/\S+: /, '').split(/(?<=[a-z\d])[.;:](?: |$)/);
+  return first;
 }
 
 /** Prints the alerts of a rule, raised and resolved. */
@@ -45,8 +48,8 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
     [rule],
   );
   for (const { message, raised, resolved } of rows) {
-    print(`  ${resolved === null ? pc.red('raised') : pc.green('resolved')}  ${message}`);
-    print(pc.dim(`          raised at ${raised}${resolved === null ? '' : `, resolved at ${resolved}`}`));
+    const times = pc.dim(`(raised at ${raised}${resolved === null ? '' : `, resolved at ${resolved}`})`);
+    print(`  ${resolved === null ? pc.red('raised') : pc.green('resolved')}  ${message}  ${times}`);
   }
   if (rows.length === 0) print(pc.red('  none was raised'));
 }
@@ -59,18 +62,19 @@ export async function printLimits(client: pg.Client, print: Print): Promise<void
      from millrace.shared_limit_state where learned_share is not null`,
   );
   for (const { name, rate, declared, seconds, by } of rows) {
-    print(
-      `  ${pc.yellow(name)} ${rate} in ${seconds} s instead of ${declared}, since a board asked for patience (${by})`,
-    );
-    print(pc.dim('  It creeps back by itself. select * from millrace.shared_limit_state; tells how far it has come.'));
+    const why = `since a board asked for patience (${by}); it creeps back by itself`;
+    print(`  ${pc.yellow(name)} ${rate} in ${seconds} s instead of ${declared}, ${why}`);
   }
 }
 
-/** Prints the jobs with their companies. Resolves to how many there are. */
-export async function printJobs(client: pg.Client, print: Print): Promise<number> {
+const shownJobs = 3;
+
+/** Prints the first jobs with their companies, and how many there are. */
+export async function printJobs(client: pg.Client, print: Print): Promise<void> {
   const { rows } = await client.query<Record<'company' | 'title' | 'location' | 'salary', string | null>>(
     `select c.name as company, j.title, j.location, j.salary
-     from public.jobs j left join public.companies c on c.id = j.company_id order by c.name, j.title`,
+     from public.jobs j left join public.companies c on c.id = j.company_id order by c.name, j.title limit $1`,
+    [shownJobs],
   );
   printTable(
     [['company'], ['job'], ['where'], ['pay']],
@@ -83,52 +87,9 @@ export async function printJobs(client: pg.Client, print: Print): Promise<number
   print(
     pc.dim(`  ${counted[0]?.jobs} jobs of ${counted[0]?.companies} companies, each under one name however it is spelt`),
   );
-  return rows.length;
 }
 
 function cut(text: string | null): string {
   const shown = (text ?? '–').replace(/\s+/g, ' ');
   return shown.length > 34 ? `${shown.slice(0, 33)}…` : shown;
-}
-
-/** Prints what each stage has done and spent, as the figures have it. */
-export async function printSpend(client: pg.Client, print: Print): Promise<void> {
-  const { rows } = await client.query<{
-    stage: string;
-    completed: number;
-    retried: number;
-    failed: number;
-    p95: number | null;
-    tokens: number;
-    cost: number | null;
-  }>(
-    `select s.name as stage, f.completed::int, f.retried::int, f.failed::int, f.run_p95_ms::int as p95,
-       coalesce(f.input_tokens + f.output_tokens, 0)::int as tokens, f.cost_usd::float as cost
-     from millrace.pipelines p
-     join millrace.version_stages vs on vs.version_id = p.current_version_id
-     join millrace.stages s on s.id = vs.stage_id
-     cross join lateral millrace.figures('links', s.name, millrace.now() - interval '1 hour') f
-     where p.name = 'links' order by vs.position`,
-  );
-  printTable(
-    [
-      ['stage'],
-      ['completed', 'right'],
-      ['tried again', 'right'],
-      ['failed', 'right'],
-      ['p95', 'right'],
-      ['tokens', 'right'],
-      ['cost', 'right'],
-    ],
-    rows.map(({ stage, completed, retried, failed, p95, tokens, cost }) => [
-      stage,
-      String(completed),
-      String(retried),
-      String(failed),
-      p95 === null ? '–' : `${(p95 / 1000).toFixed(1)} s`,
-      tokens.toLocaleString('en-US'),
-      tokens > 0 ? dollars(cost) : '',
-    ]),
-    print,
-  );
 }

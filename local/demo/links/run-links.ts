@@ -7,11 +7,14 @@ import { heading, onAStack, print } from '../on-a-stack.ts';
 import { countRuns } from '../report.ts';
 import { startBoards } from '../samples/links/server.ts';
 import { demoSettings } from '../settings.ts';
+import { stuck } from '../watch-progress.ts';
 import {
   addRule,
   endBypass,
+  fewJobs,
   judgeNow,
   leaveOut,
+  manyJobs,
   openGate,
   rule,
   slowDown,
@@ -19,7 +22,7 @@ import {
   takeUp,
 } from './alert-on-backlog.ts';
 import { linkSteps } from './next-steps-links.ts';
-import { printAlerts, printCauses, printJobs, printLimits, printSources, printSpend } from './report-links.ts';
+import { printAlerts, printCauses, printJobs, printLimits, printSources } from './report-links.ts';
 import { type Samples, sampleLinks } from './sample-links.ts';
 import { copySheet, type DemoSource, sourcesFolder, writeSamples } from './source-files.ts';
 import { watchLinks } from './watch-links.ts';
@@ -52,10 +55,8 @@ export async function runLinks({ keep, urls, sheet }: LinksArguments, ending: Ab
       ...(reachable.length > 0 && { SCRAPER_ALLOW_HOSTS: allowHosts(reachable, settings.env.SCRAPER_ALLOW_HOSTS) }),
     });
     const title = 'Millrace: from links to jobs and companies, on Supabase without Docker';
-    return await onAStack({ title, settings, keep, ending }, (_, client) =>
-      show(client, { sources, urls, samples }, folder, (resting) =>
-        watchLinks({ client, limitMs: settings.limitMs, resting, signal: ending, out: process.stdout }),
-      ),
+    return await onAStack({ title, settings, keep, ending }, (_, watching) =>
+      show(watching.client, { sources, urls, samples }, folder, (resting) => watchLinks(watching, resting)),
     );
   } finally {
     await boards.stop();
@@ -67,8 +68,12 @@ async function show(client: pg.Client, given: Given, folder: string, watch: (res
   const isSlowed = given.samples !== null;
   await enter(client, given);
   if (isSlowed) await slow(client);
-  heading('3. What waits in each queue');
-  if (!process.stdout.isTTY) print(pc.dim('  ready+in work in each queue, then how many links show each word'));
+  heading('3. How far the links are');
+  if (isSlowed) {
+    await watch(['classified', 'queued', 'scraping', 'scraped', 'staged', 'error', 'dead']);
+    // What waits behind others at its gate goes by the sweep.
+    await client.query('select millrace.sweep()');
+  }
   const resting = isSlowed ? ['classified', 'staged', 'error'] : ['error'];
   if (!(await watch([...resting, 'extracted', 'dead']))) return outcome(folder, given, stuck);
 
@@ -80,37 +85,35 @@ async function show(client: pg.Client, given: Given, folder: string, watch: (res
     );
     if (!(await openAgain(client, watch))) return outcome(folder, given, stuck);
   }
-  heading(`${isSlowed ? 7 : 5}. What asks for patience`);
+  heading(`${isSlowed ? 7 : 5}. What waits for another try`);
+  if (given.samples) {
+    await enterByHand(client, given.samples.busy);
+    if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
+    await printLimits(client, print);
+  }
   await retryErrors(client, isSlowed);
   if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
   if (isSlowed) {
-    heading('8. The alert is over');
     await judgeNow(client);
     await printAlerts(client, rule, print);
   }
-  heading(`${isSlowed ? 9 : 6}. What ended, and why`);
+  heading(`${isSlowed ? 8 : 6}. What ended without a job, and why`);
   await printCauses(client, 'dead', print);
-  heading(`${isSlowed ? 10 : 7}. Jobs and companies`);
+  heading(`${isSlowed ? 9 : 7}. Jobs and companies`);
   await printJobs(client, print);
-  heading(`${isSlowed ? 11 : 8}. What was done and spent, stage by stage`);
-  await client.query('select millrace.sweep()');
-  await printSpend(client, print);
   return outcome(folder, given, failing > 0 ? 'A source could not be read.' : await surprise(client, given.samples));
 }
-
-const stuck = 'Nothing has moved for some minutes: it was given up.';
 
 /** Says and does what slows the pipeline in two places. */
 async function slow(client: pg.Client): Promise<void> {
   await slowDown(client);
-  print(`  ${pc.cyan(addRule)}`);
-  print(pc.dim('  More than ten jobs that wait at their gate are an alert.'));
-  print(`  ${pc.cyan(slowGate)}`);
-  print(
-    pc.dim('  The gate lets at most eight jobs through; the others wait, classified. Posts have a gate of their own.'),
-  );
-  print(`  ${pc.cyan(leaveOut)}`);
-  print(pc.dim('  Links stay staged, and are remembered.'));
+  for (const [statement, meaning] of [
+    [addRule, `more than ${manyJobs} jobs that wait at their gate are an alert`],
+    [slowGate, `the gate lets at most ${fewJobs} jobs through, the others wait`],
+    [leaveOut, 'no model for now: links stay staged, and are remembered'],
+  ]) {
+    print(`  ${pc.cyan(statement as string)}  ${pc.dim(meaning as string)}`);
+  }
 }
 
 /** Shows the alert on what waits at the gate, opens that, and takes up what went by without the model. */
@@ -120,8 +123,8 @@ async function openAgain(client: pg.Client, watch: (resting: string[]) => Promis
   await printAlerts(client, rule, print);
   print(`  ${pc.cyan(openGate)}  ${pc.dim('the next sweep passes them')}`);
   await client.query(openGate);
+  await client.query('select millrace.sweep()');
   if (!(await watch(['staged', 'error', 'extracted', 'dead']))) return false;
-  await printLimits(client, print);
 
   heading('6. The model is back');
   // Also what has just come is left out, so that all of it is taken up.
@@ -144,7 +147,7 @@ async function retryErrors(client: pg.Client, hasSamples: boolean): Promise<void
 
 /** Adds what is to be taken in, which is due at once. */
 async function enter(client: pg.Client, { sources, urls, samples }: Given): Promise<void> {
-  heading(samples ? '2. Sixty links, from a sheet and a data source' : '2. Your links');
+  heading(samples ? '2. Links from a sheet and a data source' : '2. Your links');
   for (const { kind, address, column } of sources) {
     const values = [kind, address, column].map((value) => (value === null ? 'null' : `'${value}'`)).join(', ');
     print(`  ${pc.cyan(`insert into link_sources (kind, address, column_name) values (${values});`)}`);
@@ -154,11 +157,22 @@ async function enter(client: pg.Client, { sources, urls, samples }: Given): Prom
       column,
     ]);
   }
-  for (const { href } of urls) {
-    print(`  ${pc.cyan(`insert into linkedin_links (raw_url) values ('${href}');`)}`);
-    await client.query('insert into public.linkedin_links (raw_url) values ($1) on conflict do nothing', [href]);
-  }
+  await enterByHand(
+    client,
+    urls.map(({ href }) => href),
+  );
   await client.query('select millrace.sweep()');
+}
+
+/** Adds links that belong to no source. */
+async function enterByHand(client: pg.Client, links: string[]): Promise<void> {
+  const [first, ...others] = links;
+  if (first === undefined) return;
+  const more = others.length > 0 ? pc.dim(`  and ${others.length} more`) : '';
+  print(`  ${pc.cyan(`insert into linkedin_links (raw_url) values ('${first}');`)}${more}`);
+  await client.query('insert into public.linkedin_links (raw_url) select unnest($1::text[]) on conflict do nothing', [
+    links,
+  ]);
 }
 
 /** What came otherwise than the samples are made for; undefined where nothing did. */

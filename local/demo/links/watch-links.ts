@@ -1,11 +1,9 @@
-// Shows what waits in each queue of the links: at a terminal as a table that it redraws in place, elsewhere as a line for each change.
-import { setTimeout as delay } from 'node:timers/promises';
+// What waits in each queue of the links: a table at a terminal, elsewhere a line every few seconds.
 import type pg from 'pg';
 import pc from 'picocolors';
+import { type Watching, watcher } from '../watch-progress.ts';
 
-const everyMs = 200;
-/** Elsewhere than at a terminal a line is enough so often. */
-const lineEveryMs = 2000;
+const lineEveryMs = 3000;
 
 /** What waits in a queue and what is in work there. */
 export interface QueueCount {
@@ -21,34 +19,24 @@ export interface WordCount {
   count: number;
 }
 
-export interface WatchLinksOptions {
-  client: pg.Client;
-  /** Milliseconds without any change after which it gives up. */
-  limitMs: number;
-  /** Words at which a link rests, for now at least. */
-  resting: string[];
-  /** Gives up at once when aborted. */
-  signal: AbortSignal;
-  out: NodeJS.WriteStream;
-}
-
-/** Shows the queues until every source has been polled to its end and every link rests. Resolves to whether that happened. */
-export async function watchLinks({ client, limitMs, resting, signal, out }: WatchLinksOptions): Promise<boolean> {
-  const started = Date.now();
-  const show = out.isTTY ? tableOn(out) : linesOn(out);
-  let last = '';
-  let changedAt = started;
-  for (;;) {
-    const isOver = await isResting(client, resting);
-    const [queues, words] = [await readQueues(client), await readWords(client)];
-    show(queues, words, Date.now() - started, isOver);
-    if (isOver) return true;
-    const now = JSON.stringify([queues, words]);
-    if (now !== last) changedAt = Date.now();
-    last = now;
-    if (signal.aborted || Date.now() - changedAt > limitMs) return false;
-    await delay(everyMs, undefined, { signal }).catch(() => {});
-  }
+/**
+ * Shows the queues until every source has been polled to its end and every link rests, for now at least, at one of these words.
+ * Resolves to whether that happened.
+ */
+export async function watchLinks(watching: Watching, resting: string[]): Promise<boolean> {
+  const { client } = watching;
+  const watch = watcher(watching, {
+    read: async () => ({
+      isOver: await isResting(client, resting),
+      queues: await readQueues(client),
+      words: await readWords(client),
+    }),
+    end: ({ isOver }) => (isOver ? 'over' : undefined),
+    table: ({ queues, words }, elapsedMs) => queuesTable(queues, words, elapsedMs),
+    lines: ({ words }) => [{ key: 'links', text: wordsLine(words) }],
+    linesEveryMs: lineEveryMs,
+  });
+  return (await watch()) === 'over';
 }
 
 async function readQueues(client: pg.Client): Promise<QueueCount[]> {
@@ -98,32 +86,4 @@ function colourOf(word: string): (text: string) => string {
   if (word === 'extracted') return pc.green;
   if (word === 'dead') return pc.red;
   return word === 'error' ? pc.yellow : pc.cyan;
-}
-
-type Show = (queues: QueueCount[], words: WordCount[], elapsedMs: number, isLast: boolean) => void;
-
-function tableOn(out: NodeJS.WriteStream): Show {
-  let drawn = 0;
-  return (queues, words, elapsedMs) => {
-    const lines = queuesTable(queues, words, elapsedMs);
-    const up = drawn ? `\x1b[${drawn}A` : '';
-    out.write(`${up}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
-    drawn = lines.length;
-  };
-}
-
-function linesOn(out: NodeJS.WriteStream): Show {
-  let last = '';
-  let shownMs = -lineEveryMs;
-  return (queues, words, elapsedMs, isLast) => {
-    const busy = queues.filter(({ ready, in_work }) => ready + in_work > 0);
-    const line = [
-      busy.map(({ queue, ready, in_work }) => `${queue} ${ready}+${in_work}`).join(', ') || 'nothing waits',
-      wordsLine(words),
-    ].join('  |  ');
-    if (line === last || (!isLast && elapsedMs - shownMs < lineEveryMs)) return;
-    out.write(`  ${(elapsedMs / 1000).toFixed(1).padStart(5)} s  ${line}\n`);
-    last = line;
-    shownMs = elapsedMs;
-  };
 }

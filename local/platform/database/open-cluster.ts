@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { editedMigrations, noteMigrations } from '../edited-migrations.ts';
 import { applyMigrations } from '../migrate.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
 import type { Watchdog } from '../watchdog.ts';
@@ -29,9 +30,13 @@ export async function openDatabaseCluster({
   progress(known ? 'database: opening' : 'database: preparing');
   if (!known) await createDataDirectory(cluster, dataDir, migrations !== false && { folder: migrations });
   const postgres = await startPostgres({ dataDir: cluster, ...(port && { port }), fsync, watchdog });
-  if (!known || migrations === false) return postgres;
+  if (migrations === false) return postgres;
   try {
-    await applyMigrations(postgres.url('postgres'), { folder: migrations });
+    if (known) {
+      for (const edited of editedMigrations(dataDir, migrations)) progress(edited);
+      await applyMigrations(postgres.url('postgres'), { folder: migrations });
+    }
+    noteMigrations(dataDir, migrations);
     return postgres;
   } catch (error) {
     await postgres.stop();

@@ -13,7 +13,7 @@ export interface Boards {
   stop(): Promise<void>;
 }
 
-const boards = 8;
+const boards = 24;
 /** How often a board that wants to be left alone refuses each address. */
 const refusals = 1;
 const robots = 'User-agent: *\nDisallow: /closed-to-programs/\n';
@@ -65,7 +65,7 @@ function addFaults(app: Hono): void {
   app.get('/jobs/:name{busy-[0-9]+}', (c) => {
     const times = refused.get(c.req.path) ?? 0;
     refused.set(c.req.path, times + 1);
-    if (times < refusals) return c.text('Later, please.', 429, { 'retry-after': '5' });
+    if (times < refusals) return c.text('Later, please.', 429, { 'retry-after': '1' });
     const title = `Bridge painter, bridge ${c.req.param('name').replace('busy-', '')}`;
     return c.html(jobPage({ ...(postings[2] as Posting), title }, addressOf(c)));
   });

@@ -17,7 +17,8 @@ export function modelError(error: unknown): unknown {
     return new RetriableError('timeout', 'The model at LLM_URL did not answer in time.');
   }
   if (error instanceof OpenAI.APIConnectionError) {
-    return new RetriableError('model_unreachable', 'The model cannot be reached.', undefined, messageOf(error));
+    const said = `The model at LLM_URL cannot be reached: ${messageOf(error)}`;
+    return new RetriableError('model_unreachable', 'The model cannot be reached.', undefined, said);
   }
   if (!(error instanceof OpenAI.APIError) || error.status === undefined) return error;
   const { status, message } = error;

@@ -172,7 +172,7 @@ begin
       case when p.state is null then s.last_modified else p.state ->> 'last_modified' end,
     cursor = case when p.state is null then s.cursor else p.state -> 'cursor' end,
     next_poll_at = v_now + case
-      when p.more then make_interval(secs => coalesce(p.wait_seconds, 5))
+      when p.more then make_interval(secs => coalesce(p.wait_seconds, 60))
       else greatest(s.every, make_interval(secs => coalesce(p.wait_seconds, 0))) end
   from (
     select (i ->> 'entity_id')::uuid as source_id, r.*

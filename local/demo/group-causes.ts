@@ -1,0 +1,21 @@
+const columns = 92;
+
+/** What came to an end or waits, and why. */
+export interface Caused {
+  /** Its address, or what it is called by. */
+  name: string;
+  cause: string;
+}
+
+/** A line for each cause, that of most first: how many, why, and the first of them, shortened to the width of a screen. */
+export function causeLines(all: Caused[]): string[] {
+  const groups = new Map<string, string[]>();
+  for (const { name, cause } of all) groups.set(cause, [...(groups.get(cause) ?? []), name]);
+  const sorted = [...groups].sort(([, one], [, other]) => other.length - one.length);
+  return sorted.map(([cause, [first = '', ...others]]) => {
+    const more = others.length > 0 ? ` and ${others.length} more` : '';
+    const line = `${String(others.length + 1).padStart(5)}  ${cause}: ${first}`;
+    const room = columns - more.length;
+    return `${line.length > room ? `${line.slice(0, room - 1)}…` : line}${more}`;
+  });
+}
