@@ -214,6 +214,14 @@ it.each<[string, Row, RegExp]>([
   expect(await refusedThere([input])).toEqual([expect.stringMatching(message)]);
 });
 
+it('concurrency beside a batch or workers is refused by both, with the remedy', async () => {
+  for (const beside of [{ batchSize: 10 }, { maxWorkers: 2 }]) {
+    const input = { ...everything, stages: { a: { kind: 'function', function: 'p-a', concurrency: 20, ...beside } } };
+    expect(refusedHere(input)).toMatch(/stages\.a\.concurrency is 20, but .* keep concurrency/);
+    expect(await refusedThere([input])).toEqual([expect.stringMatching(/concurrency is 20, but .* given as well/)]);
+  }
+});
+
 it('both fill in the same defaults, and what a migration leaves out is what they fill in', async () => {
   const least = { name: 'least', entity: { table: 'public.tomes', projection: 'none' as const } };
   const small = definePipeline({
@@ -229,7 +237,7 @@ it('both fill in the same defaults, and what a migration leaves out is what they
   }
   const { entity, stages: filled } = small.toJson() as { entity: Row; stages: Row[] };
   expect(entity).toEqual({ table: 'public.tomes', key: 'id', projection: 'none' });
-  expect(filled[0]).toMatchObject({ batch_size: 10, max_workers: 2, lease_seconds: 60, timeout_seconds: 30 });
+  expect(filled[0]).toMatchObject({ concurrency: 50, lease_seconds: 60, timeout_seconds: 30 });
   expect(filled[0]?.retry).toMatchObject({
     max_attempts: 3,
     backoff: { base_seconds: 5, factor: 2, cap_seconds: 300 },
