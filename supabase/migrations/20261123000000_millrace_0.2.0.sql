@@ -16261,8 +16261,8 @@ begin
   if p_stage ? 'concurrency' and p_stage ?| '{batch_size,max_workers}' then
     raise exception 'stage %: concurrency is %, but batch_size or max_workers is given as well',
       p_stage ->> 'name', p_stage ->> 'concurrency'
-      using errcode = 'MR001', hint = 'Keep concurrency, for which the engine chooses both, or give '
-        'these two alone.';
+      using errcode = 'MR001', hint = 'Keep concurrency, for which the engine chooses both, or '
+        'give these two alone.';
   end if;
   if p_stage #> v_path is not null and not millrace.has_column(p_definition,
     p_stage #>> v_path) then

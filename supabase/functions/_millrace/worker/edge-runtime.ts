@@ -1,5 +1,6 @@
 import { messageOf } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { thisIsolate } from './isolate.ts';
 
 interface PlatformGlobals {
   EdgeRuntime?: { waitUntil(work: Promise<unknown>): void };
@@ -9,6 +10,9 @@ interface PlatformGlobals {
 
 const platform = globalThis as unknown as PlatformGlobals;
 const unloadListeners = new Set<(reason: string) => void>();
+
+// To an isolate that it retires the platform says so only if a request was under way. Others find out.
+platform.addEventListener?.('drain', () => thisIsolate.retire());
 
 platform.addEventListener?.('beforeunload', (event) => {
   const detail = (event as Event & { detail?: { reason?: string } }).detail;

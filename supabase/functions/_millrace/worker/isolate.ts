@@ -116,12 +116,19 @@ export class Isolate {
     this.probedAt = paid;
     void probe().then((here) => {
       this.probing = false;
-      if (!here) this.retire(paid);
-      for (const listener of this.listeners) listener();
+      if (!here) this.learnedMs = this.mostMs = RETIRED_AT_MS / Math.max(1, paid);
+      this.retired ||= !here;
+      this.notify();
     });
   }
 
-  /** Calls `listener` after each probe. Returns how to stop that. */
+  /** The platform says that it sends requests elsewhere from now on. */
+  retire(): void {
+    this.retired = true;
+    this.notify();
+  }
+
+  /** Calls `listener` after each probe, and when it is retired. Returns how to stop that. */
   onLook(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -135,10 +142,8 @@ export class Isolate {
     return { cpuMs: this.rowMs, bytes: this.rowBytes };
   }
 
-  private retire(paid: number): void {
-    this.retired = true;
-    this.learnedMs = RETIRED_AT_MS / Math.max(1, paid);
-    this.mostMs = this.learnedMs;
+  private notify(): void {
+    for (const listener of this.listeners) listener();
   }
 
   /** How many rows' whole cost is used: of a row in hand, half. */
