@@ -86,12 +86,15 @@ test('a row that kills its function fails alone, and the 49 beside it in the bat
   for (const id of good) {
     expect(await leads.attempts(id, 'messaging')).toEqual(['messaging 1 failed lost_lease', 'messaging 2 completed']);
   }
+  // Beside the others, then alone wherever there was room, then as the first of an isolate.
   expect(await leads.attempts(fatalLead, 'messaging')).toEqual(
-    [1, 2, 3, 4].map((number) => `messaging ${number} failed lost_lease`),
+    ['lost_lease', 'lost_lease', 'resource_limit', 'resource_limit'].map(
+      (code, place) => `messaging ${place + 1} failed ${code}`,
+    ),
   );
   expect(await leads.lead(fatalLead)).toMatchObject({
     messaging_status: 'failed',
-    messaging_error: expect.stringMatching(/lease expired/),
+    messaging_error: expect.stringMatching(/ran this row alone/),
     messaging_retry_count: 3,
   });
 });

@@ -34,10 +34,23 @@ test('workers that ask at the same time share the room that there is', () => {
   expect(isolate.room()).toBe(40);
 });
 
-test('what handlers are seen to use counts twice, since what follows a pause is not seen', () => {
+test('what handlers are seen to use counts twice, since what follows a pause is not seen; a few rows tell nothing', () => {
   const isolate = new Isolate();
-  spend(isolate, 10, 15);
+  spend(isolate, 15, 15);
+  expect(isolate.rowMs).toBe(6);
+  spend(isolate, 1, 15);
   expect(isolate.rowMs).toBe(30);
+});
+
+test('rows that others on the machine held up do not make the rest look dear', () => {
+  const isolate = new Isolate();
+  spend(isolate, 8, 5);
+  spend(isolate, 24, 50);
+  expect(isolate.rowMs).toBe(100);
+  spend(isolate, 8, 5);
+  expect(isolate.rowMs).toBe(100);
+  spend(isolate, 1, 5);
+  expect(isolate.rowMs).toBe(10);
 });
 
 test('a request that arrives proves that less than a second is used, so rows cost less than was thought', () => {

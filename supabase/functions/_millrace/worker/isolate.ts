@@ -14,7 +14,10 @@ const PROBED_EVERY = 0.1;
 /** What a row is taken to cost where nobody has learned it yet. */
 const CAUTIOUS_ROW_MS = 6;
 const CHEAPEST_ROW_MS = 0.5;
-/** The last rows whose use of the CPU was seen. It is seen by the clock, and others on the machine make most rows look dear. */
+/**
+ * The last rows whose use of the CPU was seen: half of these at least, for the first rows of an isolate pay for its compiler. It is
+ * seen by the clock, and others on the machine make most rows look dear.
+ */
 const SEEN_ROWS = 32;
 
 /** Whether a request to this function came back to this isolate. */
@@ -156,8 +159,9 @@ export class Isolate {
   }
 }
 
-/** The value that a quarter of them does not exceed. */
+/** The value that a quarter of them does not exceed; nothing where they are too few. */
 function quickQuarterOf(values: number[]): number {
+  if (values.length < SEEN_ROWS / 2) return 0;
   return values.toSorted((a, b) => a - b)[values.length >> 2] ?? 0;
 }
 
