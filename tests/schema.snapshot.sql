@@ -2670,7 +2670,7 @@ function millrace.done_before(p_run_id bigint, p_version_id integer, p_place int
 function millrace.done_until(p_pipeline_id integer, p_stage_id integer, p_was text) returns integer language sql stable set search_path=pg_catalog, pg_temp body b7aa6272745f83d07674812ead88674d
 function millrace.done_value(p_shows jsonb, p_output jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eaca1563bdd6bc1664dca30f44a013ef
 function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
-function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body faa36c355b5951224e5ab8ed642e5a1f
+function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body fe93cf1de9dcf5b0a7ea9674c87be0d7
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
 function millrace.drop_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9158f7d9d30c68fa66fc72e24c9438fb
 function millrace.drop_old_news(p_stage_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6eae141e31ee64d4beec19bef1d88bf0
@@ -3143,7 +3143,7 @@ function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void la
 function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32d56f6fb30fc2156191cdeec21ee047
 function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
-function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body ae04e0a176a1d5bea14ee007600e813c
+function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 475b574bbea1845efb4d4f7c3639ac93
 function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c61db3984e9110c384f42c39a68d23d
 function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45

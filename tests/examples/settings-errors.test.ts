@@ -26,7 +26,7 @@ describe('in the database', () => {
       'the wake-up is answered',
       async () => (await leads.rows('select from net._http_response where status_code = 401')).length > 0,
     );
-    const detail = expect.stringMatching(/^401: .*MILLRACE_WAKE_SECRET/);
+    const detail = expect.stringMatching(/^leads-scrape answered 401: .*MILLRACE_WAKE_SECRET/);
     expect(await amiss()).toContainEqual({ what: 'the functions answered the last wake-ups', detail });
     expect((await leads.statuses(ids[0]))[0]).toBe('queued');
     await change(leads.stack.wakeSecret);

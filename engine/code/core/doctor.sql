@@ -42,8 +42,8 @@ begin
   return query
     select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
       case when v_flag in ('true', 'false') then v_flag
-        else coalesce(v_flag, v_fault) || ': delete the secret millrace_use_new_pipeline of Vault, '
-          || 'and update millrace.settings set value = ''false'' where name = ''use_new_pipeline'''
+        else coalesce(v_flag, v_fault) || ': write true or false there, or delete from '
+          || 'vault.secrets where name = ''millrace_use_new_pipeline'''
       end;
 end
 $$;
@@ -74,7 +74,7 @@ begin
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
-      coalesce(v_swept::text, 'never; it is due every ten seconds') || case
+      coalesce(nullif(v_swept::text, '-infinity'), 'never; it is due every ten seconds') || case
         when v_swept > millrace.now() - interval '1 minute' then ''
         else ': cron.job_run_details says what became of millrace-sweep, select millrace.sweep() '
           || 'what it says itself'
@@ -82,7 +82,8 @@ begin
   return query
     select 'the functions answered the last wake-ups', count(n.remedy) = 0,
       coalesce(
-        string_agg(distinct n.function_name || ' answered ' || n.said || '; ' || n.remedy, '. '),
+        string_agg(
+          distinct n.function_name || ' answered ' || rtrim(n.said, '.') || '; ' || n.remedy, '. '),
         string_agg(distinct n.said, ', '), 'no wake-ups yet')
     from (
       select coalesce(a.function_name, 'a function') as function_name,

@@ -1,5 +1,5 @@
 import type { BodyPage } from './contents-body.ts';
-import { isContentsTitle, isOtherListTitle } from './contents-lines.ts';
+import { isContentsTitle, isOtherListTitle, readLineEnd } from './contents-lines.ts';
 import { endsOf } from './read-contents.ts';
 import { titleKey } from './titles.ts';
 
@@ -24,10 +24,12 @@ const leastRising = 0.9;
 const longestTitle = 120;
 /** A table that begins on its title's page begins within so many lines. */
 const firstLines = 8;
+/** An entry takes so many lines at most: where a table goes on, one ends within them. */
+const longestEntry = 4;
 
 /** A stretch that may still go on. */
 interface Open extends Stretch {
-  /** The last number of its lines. */
+  /** The last number of its lines but one: the last may be misread. */
   value: number;
   /** The titles that a table without numbers lists: where one of them recurs, the text has begun. */
   listed: Set<string> | null;
@@ -43,7 +45,9 @@ export function findContents(pages: readonly BodyPage[]): Stretch[] {
   for (const page of pages) {
     const found = underTitle(page);
     const before = stretches.at(-1);
-    const open = before?.last_page === page.page - 1 && !found.isOther && !found.beginsAnew ? before : undefined;
+    const follows = before?.last_page === page.page - 1 && !found.isOther;
+    // Below a title that is no running head a new table begins, unless its numbers go on.
+    const open = follows && (!found.beginsAnew || goesOn(before, found.lines)) ? before : undefined;
     if (found.isOther || addNumbered(stretches, open, page.page, found)) continue;
     if (!found.titled && !open?.listed) continue;
     last ??= lastPages(pages);
@@ -58,18 +62,38 @@ function addNumbered(stretches: Open[], open: Open | undefined, page: number, { 
   const head = endsOf(lines.slice(0, firstLines));
   const beginning = head.dotted + head.bare;
   const mostlyEnded = beginning >= Math.min(firstLines, lines.length) * leastEnded;
-  const [first, value] = [ends.values[0], ends.values.at(-1)];
-  const count = ends.dotted + ends.bare;
-  if (open && !open.listed && first !== undefined && value !== undefined && first >= open.value && mostlyEnded) {
-    Object.assign(open, { last_page: page, lines: open.lines + count, value });
+  if (open && goesOn(open, lines)) {
+    // Where the text begins on the table's last page, numbers in it say nothing.
+    const of = mostlyEnded ? ends : head;
+    Object.assign(open, { last_page: page, lines: open.lines + of.dotted + of.bare, value: floorOf(of.values) });
     return true;
   }
   const dotted = ends.dotted >= fewestEntries && ends.dotted >= lines.length * leastDotted;
   const underTitleToo = titled && beginning >= fewestUnderTitle && mostlyEnded;
   if (ends.rising < leastRising || !(dotted || underTitleToo)) return false;
-  stretches.push({ first_page: page, last_page: page, lines: count, titled, value: value ?? 0, listed: null });
+  const stretch = { first_page: page, last_page: page, lines: ends.dotted + ends.bare, titled };
+  stretches.push({ ...stretch, value: floorOf(ends.values), listed: null });
   return true;
 }
+
+/**
+ * Whether a table with page numbers goes on in these lines: numbers that rise on from it, at the ends of most lines, of the first
+ * two, or after dots near the top.
+ */
+function goesOn(open: Open, lines: BodyPage['lines']): boolean {
+  if (open.listed) return false;
+  const head = endsOf(lines.slice(0, firstLines));
+  const fitting = head.values.filter((value) => value >= open.value).length;
+  if (fitting === 0 || fitting < head.values.length / 2) return false;
+  const top = endsOf(lines.slice(0, 2));
+  return (
+    head.dotted + head.bare >= Math.min(firstLines, lines.length) * leastEnded ||
+    top.dotted + top.bare === 2 ||
+    endsOf(lines.slice(0, longestEntry)).dotted > 0
+  );
+}
+
+const floorOf = (values: readonly number[]) => values.at(-2) ?? values.at(-1) ?? 0;
 
 /** Does the same with a page whose lines recur as titles on later pages. */
 function addUnnumbered(
@@ -110,11 +134,13 @@ function underTitle({ lines }: BodyPage) {
   return {
     titled: title >= 0,
     // A page that begins with a list of figures holds no contents, but contents may be followed by such a list.
-    isOther: other >= 0 && other < 2 && title < 0,
+    isOther: other >= 0 && title < 0 && !hasEntry(lines.slice(0, other)),
     beginsAnew: title > 0,
-    lines: other > title && other >= 2 ? all.slice(0, other - title - 1) : all,
+    lines: other > title && hasEntry(lines.slice(title + 1, other)) ? all.slice(0, other - title - 1) : all,
   };
 }
+
+const hasEntry = (lines: BodyPage['lines']) => lines.some(({ text }) => readLineEnd(text) !== null);
 
 /** Notes the last page on which each short line stands. */
 function lastPages(pages: readonly BodyPage[]): Map<string, number> {

@@ -1,5 +1,6 @@
 import type { FoundHeading, NumberRun, OutlineEntry } from '../_pipelines/books-results.ts';
 import type { LinkResult } from '../_pipelines/toc-results.ts';
+import { headingsRating } from './heading-doubts.ts';
 import { labelOf } from './number-runs.ts';
 import { contentsConfidence, type Evidence, headingsConfidence } from './outline-evidence.ts';
 import type { PageRow } from './page-rows.ts';
@@ -43,8 +44,11 @@ export function joinOutline(
     keyed.filter((heading) => !used.has(heading)),
     runs,
   );
-  const confidence =
-    placed.length > 0 ? contentsConfidence(placed, { ...evidence, headings: keyed }) : headingsConfidence(outline);
+  const unlisted = outline.filter(({ sources }) => !sources.includes('contents'));
+  const confidence = Math.min(
+    placed.length > 0 ? contentsConfidence(placed, { ...evidence, headings: keyed }) : headingsConfidence(outline),
+    headingsRating(unlisted, pages, outline.length),
+  );
   return {
     outline,
     unplaced: placed.filter(({ page }) => page === null).map(({ title }) => title),
