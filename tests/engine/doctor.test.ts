@@ -113,6 +113,7 @@ test('what doctor remembers of wakes is bounded, and goes with pg_net’s own ro
   await engine.sql.query(
     `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
   );
+  await engine.advance('1 minute');
   await engine.sql.query('select millrace.sweep()');
   expect(await engine.value('select array[count(*), max(request_id)]::int[] from millrace.posts')).toEqual([100, 100]);
   expect(
