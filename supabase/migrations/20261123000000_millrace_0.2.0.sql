@@ -5432,8 +5432,8 @@ begin
       case
         when c.jobid is null then format(
           'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
-        when not c.active then format(
-          'switched off: select cron.alter_job(%s, active := true)', c.jobid)
+        when not c.active then 'switched off: select cron.alter_job('
+          || c.jobid || ', active := true)'
         when l.status = 'failed' then format('its last run failed: %s. %s', l.message, case
           when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see what it '
             'may log in by and the setting cron.host, or have it run jobs without a connection '
@@ -5447,8 +5447,7 @@ begin
     left join lateral (
       select d.status, btrim(d.return_message, E' \n.') as message
       from cron.job_run_details d
-      where d.jobid = c.jobid
-        and d.status in ('succeeded', 'failed')
+      where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
         -- The history of other jobs may be long.
         and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
       order by d.runid desc
