@@ -9682,7 +9682,7 @@ begin
   return query
     select k.part, null::bigint
     from (values
-      (1, 'leftovers', v_new_minute),
+      (1, 'leftovers', v_new_minute or exists (select from millrace.dropped_metadata)),
       (2, 'old', exists (
         select
         from millrace.settings s
