@@ -12,6 +12,7 @@ import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { nomenclatureFaults } from './check/nomenclature.ts';
 import { projectFolder } from './check/run-program.ts';
+import { checkSafeUpdates } from './check/safe-updates.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
@@ -23,6 +24,7 @@ const migrationsFolder = path.join(projectFolder, 'supabase', 'migrations');
 const shownLines = 60;
 const lighter = 'load a lighter library, or do the work in a stage of its own';
 const downwards = 'move what both need into the lower layer, or hand it over as an argument';
+const withWhere = 'give it one, or the Data API of a hosted project refuses it (safeupdate)';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
 interface Check {
@@ -49,6 +51,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'stamps of the migrations', remedy: 'do as it says', findings: stamps() },
+    { name: 'every UPDATE and DELETE has a WHERE', remedy: withWhere, findings: checkSafeUpdates(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },

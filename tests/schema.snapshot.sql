@@ -291,7 +291,7 @@ view millrace.bypass_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, s.name, CASE WHEN s.bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE s.bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id))) UNION ALL SELECT 'what a run leaves out by a bypass is remembered'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND (a.error ->> 'code'::text) = 'bypassed'::text AND NOT a.superseded AND a.parent_id IS NULL AND NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.bypassed b WHERE b.stage_id = a.stage_id AND b.entity_id = r.entity_id));
+  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, s.name, CASE WHEN s.bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE s.bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id))) UNION ALL SELECT 'what a run leaves out by a bypass is remembered'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND (a.error ->> 'code'::text) = 'bypassed'::text AND NOT a.error ? 'started_since'::text AND NOT a.superseded AND a.parent_id IS NULL AND NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.bypassed b WHERE b.stage_id = a.stage_id AND b.entity_id = r.entity_id));
 table millrace.bypassed
   column at timestamp with time zone not null
   column entity_id text not null
@@ -1064,7 +1064,7 @@ view millrace.schedules
   column command text
   column name text
   column schedule text
-  as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'select millrace.sweep()'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
+  as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'call millrace.sweep_all()'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
 table millrace.settings
   column comment text not null default ''::text
   column name text not null
@@ -2451,7 +2451,7 @@ function millrace.begin_at_value(p_pipeline_id integer, p_stage_id integer, p_me
 function millrace.begin_bypass(p_stage millrace.stages, p_reason text, p_until timestamp with time zone, p_line bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 30d964dc552e4b0effa09c7283208ecb
 function millrace.begin_followers(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 95eb11bd16faa8b7ec1d75c07f4d1823
 function millrace.begin_open(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b4971dc44fc29e9f50503ea4bfb4af6
-function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 68afb227d0dcdfa13671a9fbff02d740
+function millrace.begin_pruning() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d8f25e4a0b3a0597b1d30f83120564
 function millrace.begin_roots(p_pipeline_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 90823fc0fbda4d40e3a7289dc4160bc1
 function millrace.begin_stage(p_stage_id integer, p_run_ids bigint[], p_by_name boolean DEFAULT false, p_shown boolean DEFAULT false, p_anew boolean DEFAULT false) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a95f6567c9ca70fa2f8ee32326149538
 function millrace.begin_unless_unchanged(p_stage_id integer, p_run_ids bigint[], p_shown boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c6d819cd5b0ac67b08b796bdaa5dcb1c
@@ -2483,12 +2483,12 @@ function millrace.bypass_charged(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.bypass_due(p_stage_id integer, OUT begins boolean, OUT why text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ca0f6b3c1b523f791a096a8b761c507b
 function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 760e9f26866162d8b9624a7e92eebd19
 function millrace.bypass_portion(p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body e8305e789403ed32ccbc4534c4febcd3
-function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 3dac4c4194ea7e1153bf6c06eb3cb79f
+function millrace.bypass_queued(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f3f2de5de51a06b62d97d70e1611ea43
 function millrace.call_of(p_worker millrace.workers, p_stage_id integer) returns millrace.call language plpgsql volatile set search_path=pg_catalog, pg_temp body 87a8b387ac62654fb0ef077d71ca12cd
 function millrace.caller() returns millrace.caller language plpgsql volatile set search_path=pg_catalog, pg_temp body 08fd4fc56b17a73177965f038a0ca4ea
 function millrace.cancel(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body a825e3ee6389d4ae82ffb55c249e5e45
 function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids integer[]) returns millrace.cancelled[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ae318badca9c8b1ce086580772cba3fd
-function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body c693ddb31eada14616251a36cc708eef
+function millrace.cancel_children(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f57e5f338f7a81f4adc513aa3b6add2
 function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e7bee26d902912b98a7eaf281aafc9d
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
 function millrace.cancel_one(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73330b4393ac3814799a8008d09f3f6b
@@ -2599,6 +2599,7 @@ function millrace.close_failed(p_items millrace.work[], OUT changes millrace.cha
 function millrace.close_held(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 9371a3d3bda299402d2cd90cb8c8405b
 function millrace.codes_sql(p_table text, p_time text, p_at text) returns text language sql immutable set search_path=pg_catalog, pg_temp body c9f943c323279563911fd345e58a940a
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
+function millrace.collect_reported(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 654d6fa3b7adf07194cfa88c08e9ac1c
 function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body de438407193da38d8c1c9b8a6d6cef31
 function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0f8020403f42e7bc5151e8ddff84ff4
 function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c008243a5829c6249be8a3c77a716e7
@@ -2630,7 +2631,7 @@ function millrace.deed_findings() returns TABLE(what text, ok boolean, detail te
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 44c0b3a29fc2cc360b8e79da52f77cde
 function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
 function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3b2a9922fd040a8554c10633515afaa8
-function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
+function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c57c867580144e77fdf24eff6bb6a8d
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
 function millrace.delta_sql() returns text language sql immutable set search_path=pg_catalog, pg_temp body edbc712ed759d457617ddb7ca8b6c595
@@ -2670,7 +2671,7 @@ function millrace.done_before(p_run_id bigint, p_version_id integer, p_place int
 function millrace.done_until(p_pipeline_id integer, p_stage_id integer, p_was text) returns integer language sql stable set search_path=pg_catalog, pg_temp body b7aa6272745f83d07674812ead88674d
 function millrace.done_value(p_shows jsonb, p_output jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eaca1563bdd6bc1664dca30f44a013ef
 function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
-function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body fe93cf1de9dcf5b0a7ea9674c87be0d7
+function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6a3c9863940501816d6f914e15a9f45f
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
 function millrace.drop_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9158f7d9d30c68fa66fc72e24c9438fb
 function millrace.drop_old_news(p_stage_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6eae141e31ee64d4beec19bef1d88bf0
@@ -2736,18 +2737,19 @@ function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns vo
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
 function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, enable_memoize=off, work_mem=16MB, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
 function millrace.follow_ages(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50b4c6f64a62a0254d9b9e4d50772807
-function millrace.follow_bound(p_stage_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6a5133288252f2709930458d5e89a6bb
-function millrace.follow_bounds() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4bd1913423493b48f2fee28e9ae959ee
+function millrace.follow_bound(p_stage_id integer, p_limit integer, OUT differ integer, OUT changed integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f5268a3e91b2de69167cf04994dc7d3
+function millrace.follow_bounds(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body eec3c65f870ce5bdbb8023f7478bc388
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e213167c0c03c62f864526b23f132ca
 function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 96b89ce069a3e08cc9770152bb1d1824
 function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 137c2f5a0fe0264bd9d60c00ab03b81e
 function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e9fefacb8d0038a47699a34b2d62b6d8
+function millrace.forget_bypassed(p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a159f51fc1e4c5e6e308b48aafa36d8c
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
-function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0615067e557623f0060415fd2aaaf7f1
+function millrace.forget_fan_outs(p_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6592b032c208fc6b00a42dc3bd2fbcee
 function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8b75da51f2c4887e0f4ef491149a279
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e45390a6a88bf6918aa0dd8832201db0
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
-function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3fe0a0074860406761593a30672204
+function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e05adb31e274a22544fd9c867adad9c
 function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
 function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
 function millrace.free_places(p_stage millrace.stages, p_worker millrace.workers) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09a59685dc9fdc0c78908142fd94dff7
@@ -2759,7 +2761,7 @@ function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_ba
 function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 57be4ff0a0d2ae07daa98c57ff477b2d
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
-function millrace.go_on_checking(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 67c8caf67f57ff76657010ca00d0459c
+function millrace.go_on_checking(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f96ceb9dcc970785bd5f8cca30f784d
 function millrace.graph_of(p_definition jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b39e5578dcdaaadd053ab677baa0ef2a
 function millrace.group_key(p_value text, p_part text) returns text language sql immutable set search_path=pg_catalog, pg_temp body bc2fdf468acc978f8c3615ff87e9def1
 function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64ab7182646daa59274d4f4391c67636
@@ -2817,6 +2819,7 @@ function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
 function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 12fc04eeaebe2f41fbfd8c5205c5c7ec
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
+function millrace.keep_polling() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91443ea7d7ffaf82cabd4d196479eddc
 function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
 function millrace.keep_to_quota(p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c91788da18d42a8265341757baad7900
 function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db79c803af15373b085d3332dce38b6b
@@ -2854,7 +2857,7 @@ function millrace.learn(p_limit_id integer) returns void language plpgsql volati
 function millrace.learn_from_loss(p_stage_id integer, p_hosts uuid[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48bb6af5bde21a702ff1bdcc729689e6
 function millrace.learn_row_cost(p_stage_id integer, p_cpu_ms real, p_bytes bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be8dae94ef7e81fa96a68d617dff59c7
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
-function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
+function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer, OUT held boolean, OUT gone integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 417ced2258bd1ec7b451358aaa06327f
 function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
@@ -2894,7 +2897,6 @@ function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns mi
 function millrace.may_claim(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20da2c3dd6914ea9e66982ba50dcc120
 function millrace.may_scale_out(p_stage millrace.stages) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 20923fa77561dca9ddaa8169ec302efa
 function millrace.measured_rows(p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint) returns millrace.built[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b1f3f926f8503370f54d73eea101668
-function millrace.mend_clock() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 281e227761407650f0f587ecb2ffc0e8
 function millrace.metadata_of(p_run bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 495d34cabecb8381850e25a0841b56e6
 function millrace.metadata_of_entities(p_pipeline_id integer, p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ed74a5449c610a66344d9c6a389181b
 function millrace.missing_due_index(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 01dcaa5d66e88f3770e4bd47c824372b
@@ -2920,7 +2922,7 @@ function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id int
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 69b1162dbd308fb9b5f4b0f6cc5d1307
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_alone(p_stage millrace.stages, p_first boolean, p_retired boolean) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 5aadbc645df9528ce3f6fb5d7ce5f657
-function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
+function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f2950d8a446d4b423c527be2f39bcbb9
 function millrace.next_gate(p_stage_ids integer[], p_after_at timestamp with time zone[], p_after_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b8ed19ba6f56c0bdbd88a1205f1ec5d
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
 function millrace.note(p_verb text, p_pipeline text, p_stage text DEFAULT NULL::text, p_run_ids bigint[] DEFAULT '{}'::bigint[], p_said jsonb DEFAULT '{}'::jsonb) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body a77823f23a88a078e6d65393a6f2f5a9
@@ -2939,6 +2941,7 @@ function millrace.note_share(p_stage_id integer, p_room integer, p_short_of inte
 function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c688ce589f74cc8d7615e27df805c529
 function millrace.note_spending(p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aa17b9c94638db47d5805da02e8ec3d0
 function millrace.note_starts(p_run_ids bigint[], p_since timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7b735950e8bc32a43ade9922441ad
+function millrace.note_sweep() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 899eb30b946b5f9e1343abb186c15f79
 function millrace.note_switched() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body db760fbad0561eefeec3ca885c4183fb
 function millrace.note_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0a9d668a4fb87646d7baee7a701b2824
 function millrace.nothing_done(p_version_id integer) returns TABLE(value text, before integer[]) language sql stable set search_path=pg_catalog, pg_temp body f8b9b72d87929a7ae35800022bb177ac
@@ -2975,7 +2978,7 @@ function millrace.pass_at_once(p_stage_id integer, p_run_ids bigint[]) returns i
 function millrace.pass_back_pressure(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 98d4dbc6ea24cc9e24c3ac9d207b1232
 function millrace.pass_if_open(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df9f21f1d1e2cc48d5bbd71220fa71fc
 function millrace.pass_limiter(p_stage_id integer, p_may_wait boolean) returns millrace.limiters language plpgsql volatile set search_path=pg_catalog, pg_temp body 7cd7141085aa8e303453b1580a780493
-function millrace.pass_next(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 017888f55f54f632ff09c05126bf9d2a
+function millrace.pass_next(p_stage_id integer, p_after_at timestamp with time zone, p_after_id bigint, p_limit integer, OUT passed integer, OUT last_at timestamp with time zone, OUT last_id bigint, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 28833fd250300b4c74bdc938ff1c4909
 function millrace.pass_over_written(p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9e2c6cee807da88e5e45c2dee5214a49
 function millrace.pass_set(p_stage millrace.stages, p_attempt_ids bigint[], OUT passed integer, OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21e0580b6124efe7bab05067d915a531
 function millrace.pass_shared(p_stage_id integer, p_may_wait boolean) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 184ad1705063a692862787802330db32
@@ -2985,10 +2988,12 @@ function millrace.paths_of(p_condition jsonpath) returns TABLE(names text[]) lan
 function millrace.pause(p_pipeline text, p_stage text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb1877dca101fd42714b25afae7457bd
 function millrace.pipeline_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 236bdac807b510dcc658ecc38f117d9d
 function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 45040b937cad75df132502adf488f205
+function millrace.pipelines_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3a3b94722874ceac38048b543fc20f2e
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d555bb4e16887c56bd5abeac01afe7
 function millrace.places_of(p_stage millrace.stages, OUT at_once integer, OUT batch_size integer, OUT max_workers integer, OUT row_cpu_ms numeric, OUT row_memory bigint, OUT lives_cut integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body f4fd8a6e44f5cf287703c26c888e82de
 function millrace.plain_text(p_text text, p_most integer) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body dcdd6c1b222dfaa0fcc9d521c961ca5d
 function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5c923089e130074be7fb29701f73841f
+function millrace.portion() returns integer language sql immutable set search_path=pg_catalog, pg_temp body dae2c94fe4969506d197808974d46b55
 function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8efe5b3981d6ab5423acbd50cdb57974
 function millrace.pressures_in(p_limits jsonb) returns TABLE(place text[], stage text, backlog integer) language sql immutable set search_path=pg_catalog, pg_temp body ffd7fddaa6c8a3b2d6de3ed02123298c
 function millrace.preview_bulk(p_caller millrace.caller, p_do jsonb, p_filter jsonb, p_reason text) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 07634b0086d2a1a26b96970b7dc8213c
@@ -3007,6 +3012,7 @@ function millrace.prune_alerts(p_before timestamp with time zone) returns intege
 function millrace.prune_decisions() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2cb0643d1f7e2b374c820bef4c192c67
 function millrace.prune_figures(p_limit integer DEFAULT 10000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5fb59ee2e5c0100d4958e1544796c8e
 function millrace.prune_journal() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 876923512547f3e3855c4e5cf08813af
+function millrace.prune_old() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9d0d318c0458d7021e82ad630b5c283e
 function millrace.prune_pipeline(p_pipeline millrace.pipelines, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1beb9cdd11efc46f18185b53ac9d4712
 function millrace.prune_rows(p_table regclass, p_rows tid[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_tidscan=on body b8b80b58770f74bbe1b1a2e73d57fba4
 function millrace.prune_rule_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 42b61363b51cde42b2e26d0db1e538b1
@@ -3067,6 +3073,7 @@ function millrace.reset_one(p_run bigint, p_stage text) returns void language pl
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
 function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b9ead80c8108b16f29125f3e1b9f18c2
+function millrace.rest_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1fad3c5949f1887b5835e21dae5328df
 function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body 9e4894aab89a5a47827927cc6a1c9100
 function millrace.retention_days(p_pipeline millrace.pipelines) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 5fd9d43c5e28ead63a477b201ef9bbac
 function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 071c857e78541ba27d1f9b5fd83ae6d6
@@ -3137,6 +3144,7 @@ function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) retur
 function millrace.search(p_text text, p_pipeline text DEFAULT NULL::text, p_limit integer DEFAULT 20) returns TABLE(pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status, created_at timestamp with time zone, finished_at timestamp with time zone, found_by text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off body 662bb99f019bca7b9701ce7db025d40f
 function millrace.search_runs(p_caller millrace.caller, p_text text, p_pipelines text[]) returns bigint[] language plpgsql stable set search_path=pg_catalog, pg_temp body ceed355b6d3afb88533e2b6667fa4b61
 function millrace.sees(p_caller millrace.caller, p_pipeline text) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 131ef7e7b1ea7eefd6dbb054357b8c8a
+function millrace.send_messages() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body adad1d17d89624d5f37bdafd356430af
 function millrace.series(p_pipeline text, p_stage text, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body 2814e5553d209659c03cd9afc25dbbd0
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e00d47bc1ebf16c4299199bed6748cd7
 function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 35562b0e26a82c1ed3572c6ee2508b30
@@ -3154,7 +3162,7 @@ function millrace.shared_limit_schema() returns jsonb language sql immutable set
 function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body efb238ded7ad24f1c348590f5b537959
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e
-function millrace.show_due(p_pipeline_id integer, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f5bf08afafdb3afa87c657bd3fbfa5cf
+function millrace.show_due(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6924bea410c725195a3fe312172f9d5f
 function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2198940359084752a06173876039a3f4
 function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body feca8b9413287b1d326ab44b251c8ebc
 function millrace.show_new_runs(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[], p_entity_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f91d4b8d01a19ca70a499ebcb5af979
@@ -3169,6 +3177,7 @@ function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb language sql s
 function millrace.shown_bypass(p_stage_id integer) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 4d502ff7201a7caa9dca3489d8565349
 function millrace.shown_children(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 575cd6d1a433e991a7e6a843f4730f4f
 function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1d87a6dee50add8d74c5a4e305a6e900
+function millrace.shown_in_backoff(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2245745c5b869e1d1aa3b51f5415f184
 function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 45c5552d013cab517146964ecc9422b9
 function millrace.shown_line(p_line millrace.journal) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3718306b6e4650406310c581f96ba82c
 function millrace.shown_pause(p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body da4f340f6a00da598764011206dc2263
@@ -3221,8 +3230,7 @@ function millrace.start(p_pipeline text, p_entity_ids text[], p_stage text DEFAU
 function millrace.start_at_value(p_pipeline_id integer, p_stage_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bd279c2a567f41b97739cb7f0ecac39a
 function millrace.start_bypassed(p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 593450f8b4e702dc47869772e0e9ea3c
 function millrace.start_child_runs(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7772dac5b92bad9f827e46dc30be53e0
-function millrace.start_due() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 569804cf4a800ba24310b7c03024e932
-function millrace.start_due_runs(p_pipeline millrace.pipelines) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 69e3c5d4af1a11b1c4f8dfede83b6baf
+function millrace.start_due_runs(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fe0f881abfba6f1360fe0b6c535b94bc
 function millrace.start_held(p_pipeline millrace.pipelines, p_stage_id integer, p_keys text[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 6848b9077c6427b5b27d2848043c1364
 function millrace.start_over(p_run_ids bigint[], p_stage_id integer, p_by_name boolean) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 052ab7a70a9a41bc47dc1af6fdd45589
 function millrace.start_sibling_branches(p_pipeline_id integer, p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 51935e594afa729a1679704730416529
@@ -3245,26 +3253,22 @@ function millrace.sum_uses(p_limit integer) returns void language plpgsql volati
 function millrace.summed_figures(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns TABLE(at timestamp with time zone, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint, run_p50_ms double precision, run_p95_ms double precision, wait_p50_ms double precision, wait_p95_ms double precision, cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb) language plpgsql stable set search_path=pg_catalog, pg_temp body e23fc4da5f57ed4433626b8a0bdb2254
 function millrace.supersede(p_run_id bigint, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2aca81faab808e830653aefbdf01484d
 function millrace.supersede(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d054ad77da2e40cb4788b16a0af84c2f
-function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 93d43e53458f3f3812c4fa606ddf76ed
-function millrace.sweep_alerts(OUT alerts integer, OUT resolved integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 21fe694575cf777aafe0900c304e8b56
-function millrace.sweep_bypasses(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d5e816a25df7ff9857879ff031b9802b
-function millrace.sweep_checks() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 6319ca58f8f2a04d93d37fd58f32d37f
-function millrace.sweep_children(OUT collected integer, OUT cancelled integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85d60e841ae99ce8e8b74a3e5ad4c871
+function millrace.sweep() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 48d5489e1796dfb79e8088409497ba12
+procedure millrace.sweep_all() language plpgsql volatile body ab80a025f1f97660a44869df4a1038d6
+function millrace.sweep_bypasses(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a5d94851ab6f555e5917d66d1fdf7055
 function millrace.sweep_deadlines(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body f40ebfecfb94d36a6f792d3d2df0d7fe
 function millrace.sweep_due() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 291acb070a50d484083c2ad73150abc9
 function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e506de4c32901e23e73cd5982a65eac
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
-function millrace.sweep_features() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 36bad29344f24bf31727dc0017a22e92
-function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
-function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a07f50e79afec397feb033e72f41e0
+function millrace.sweep_gates(p_limit integer DEFAULT 2000) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 010eae3c424b5bf05aed8d92ebf257dc
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
-function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50307f1c7e0f0e17fd32d4fc59b4ed39
+function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e1aa2839e55addc8bfdff9d06bf06e0b
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
-function millrace.sweep_operators() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f7e4b7fffa2e041eedf493da0a7184
-function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 93c8a8ff0915db0832f960e8b5a7a9ac
-function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
-function millrace.sweep_rules() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f432c9ca4a898261317d0c73540431b7
-function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e2fc302122988966b721be9e933b976
+function millrace.sweep_part(p_part text, p_id bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 74ebbec3667f3d1e7c75900252680828
+function millrace.sweep_portion(p_part text, p_id bigint, OUT done integer, OUT more boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5e3a33905cc1b59773f02723d7837350
+function millrace.sweep_pulses() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c7e6b09da291955c654e946f0378c66
+function millrace.sweep_quotas(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body bf19476778bb30b0fcd6c0eec1297e97
+function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50008e86027df630dae4e830d6c84103
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2239b7e737cec6ca2316397c1fb38b59
 function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 51405dc129e3e0458c911e85613a6875
@@ -3277,7 +3281,7 @@ function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, 
 function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa42fb6ceb7f2633d8b48db951336bc
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
 function millrace.take_up(p_pipeline text, p_stage text, p_limit integer DEFAULT 1000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 88a981b591d34a4c4e731c3dc593fa80
-function millrace.take_up_portion(p_stage millrace.stages, p_ids text[], p_limit integer, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 786df93bfee56577e228d4d5966a68ea
+function millrace.take_up_portion(p_stage millrace.stages, p_ids text[], p_limit integer, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a56626ff45af358a540d126a0bfec6c7
 function millrace.take_up_rows(p_stage millrace.stages, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body b5a409451867889b9609fc8226b6c1ec
 function millrace.taken_messages(p_ids bigint[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0a783c32f300f57aa14f5ea9214950db
 function millrace.taking_of_told(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body aca72d21728afcc5af84c2e7d700865a
@@ -3291,6 +3295,7 @@ function millrace.throttle_stage(p_stage millrace.stages, p_limits jsonb, p_unti
 function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1fce71bc283cc21d6ce9dcddbae5d7c3
 function millrace.time_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 170ff937c79eaa6cdf870d02585cc427
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean, error_stack text) language sql stable set search_path=pg_catalog, pg_temp body 3f68ddb57a3fbdbee70071d76c231213
+function millrace.to_sweep(p_done text[]) returns TABLE(part text, id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body a4a17e759556a78ea48a24908865c91e
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9dae0e90d6f15f3f8363083d17036279
 function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
@@ -3308,6 +3313,7 @@ function millrace.unthrottle(p_pipeline text, p_stage text) returns void languag
 function millrace.unthrottle_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bac03232135407c38ae6b3cd5736590
 function millrace.unthrottle_shared(p_name text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fd2d3d2065aa791531567b2938cad86e
 function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
+function millrace.upkeep_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 03b712e573dccd28b46be84737af2a6e
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
 function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9d02a3e538341f4a203125ac34497e39
@@ -3326,6 +3332,7 @@ function millrace.wake_alerts_send() returns boolean language plpgsql volatile s
 function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0aaa3832af09316d60b151eefe607037
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4f35ec88e45dd0019bda8043a4144a2e
+function millrace.wake_ready(p_pipeline_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee96c1f886bb43e0e181a2477a6bffa7
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
 function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aecce4db49a0ecc74ccca0e5b9db1b5a
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
@@ -3531,4 +3538,4 @@ function public.unknown_urls(p_urls text[]) returns text[] language sql stable s
 function public.url_fingerprint(p_url text) returns text language plpgsql immutable strict set search_path=pg_catalog, pg_temp body 35252a0918ed48dc0831a036da6bc0ff
   grant execute to service_role
 schedule millrace-prune "17 3 * * *" select millrace.prune()
-schedule millrace-sweep "10 seconds" select millrace.sweep()
+schedule millrace-sweep "10 seconds" call millrace.sweep_all()

@@ -46,6 +46,7 @@ export const publicSurface = [
   'millrace.start',
   'millrace.start_stage',
   'millrace.sweep',
+  'millrace.sweep_all',
   'millrace.take_up',
   'millrace.test_channel',
   'millrace.throttle',

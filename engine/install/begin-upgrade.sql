@@ -178,7 +178,7 @@ declare
 begin
   perform pg_temp.drop_views(v_ids, '{}');
   foreach v_id in array v_ids loop
-    execute 'drop function ' || v_id;
+    execute 'drop routine ' || v_id;
   end loop;
 end
 $$;

@@ -51,7 +51,8 @@ set on_the_way = array(
       from millrace.back_pressures h
       where h.later_id = b.later_id
         and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
-  order by m.stage_id);
+  order by m.stage_id)
+where b.on_the_way = '{}';
 
 -- What waits at a stage, for back pressure to count.
 create index attempts_waiting on millrace.attempts (stage_id) where deadline_at is not null;

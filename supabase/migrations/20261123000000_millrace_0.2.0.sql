@@ -38,7 +38,7 @@ declare
       'millrace.alert_messages', 'millrace.back_pressures', 'millrace.attempts',
       'millrace.limited_stages', 'millrace.limit_uses', 'millrace.limit_refusals',
       'millrace.bypassed', 'millrace.workers', 'millrace.workers_live', 'millrace.call',
-      'millrace.posts'
+      'millrace.fan_outs', 'millrace.posts'
     ]::text[];
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
@@ -191,7 +191,7 @@ declare
 begin
   perform pg_temp.drop_views(v_ids, '{}');
   foreach v_id in array v_ids loop
-    execute 'drop function ' || v_id;
+    execute 'drop routine ' || v_id;
   end loop;
 end
 $$;
@@ -1030,7 +1030,8 @@ set on_the_way = array(
       from millrace.back_pressures h
       where h.later_id = b.later_id
         and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
-  order by m.stage_id);
+  order by m.stage_id)
+where b.on_the_way = '{}';
 
 -- What waits at a stage, for back pressure to count.
 create index attempts_waiting on millrace.attempts (stage_id) where deadline_at is not null;
@@ -1226,6 +1227,13 @@ comment on column millrace.attempts.lost_alone is
 
 alter type millrace.call add attribute row_cpu_ms real;
 
+-- The sweep: fan-outs whose parents are gone wait for it as abandoned ones, so that it need not
+-- walk all that are closed.
+update millrace.fan_outs f
+set state = 'abandoned'
+where f.state = 'closed'
+  and not exists (select from millrace.runs r where r.id = f.run_id);
+
 -- Which function a wake-up went to: pg_net forgets the address with the request, and its answer
 -- alone does not say whose it is.
 
@@ -1245,20 +1253,22 @@ select pg_temp.drop_functions(array[
       'millrace.queue_here(int4, int4, text[], text[])',
       'millrace.queue_stage(int4, int4, text[], text[])', 'millrace.row_faults()',
       'public.millrace_complete(uuid, int4, json, int4)', 'public.millrace_leave(uuid, bool)',
-      'millrace.timeline(int8)',
+      'millrace.sweep_pipeline(int4)', 'millrace.sweep_features()', 'millrace.timeline(int8)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool)',
       'millrace.claim_next(millrace.call, int4, int4, json, int4[])',
       'millrace.answer_in_sequence(millrace.call, int4, int4, json, int4[])',
-      'millrace.begin_stage(int4, int8[])', 'millrace.check_condition_path(jsonb)',
-      'millrace.check_condition_names(jsonb, jsonb)',
+      'millrace.follow_bound(int4, int4)', 'millrace.follow_bounds()',
+      'millrace.sweep_alerts()', 'millrace.begin_stage(int4, int8[])',
+      'millrace.check_condition_path(jsonb)', 'millrace.check_condition_names(jsonb, jsonb)',
       'millrace.take_isolated(millrace.stages, bool, uuid, timestamptz)',
       'millrace.claim_groups(millrace.stages, uuid, uuid, int4, millrace.limiters)',
       'millrace.limit_faults()', 'millrace.queue_one_way(int4, int4, int4, text[], text[])',
-      'millrace.fan_out_faults()',
-      'millrace.room_at(millrace.stages, millrace.limiters, int4)',
+      'millrace.fan_out_faults()', 'millrace.let_go(millrace.pipelines, int4)',
+      'millrace.sweep_quotas()', 'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.is_pressed_back(millrace.stages)',
       'millrace.claim_limited(millrace.stages, uuid, uuid, int4, bool)',
       'millrace.save_limiter(millrace.stages, millrace.limiters, int4)',
+      'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
       'millrace.switch(text, text, bool)'
     ]::text[]);
 
@@ -3514,7 +3524,8 @@ begin
         or i > v_until
         or i = any (v_found.run_ids)
       order by i))[:20],
-    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults;
+    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults
+  where c.id;
   return nullif(v_found.faults, 0);
 end
 $$;
@@ -5595,15 +5606,31 @@ declare
     where s.name = 'last_sweep_at');
 begin
   return query
-    select 'pg_cron job ' || j.name, coalesce(c.active, false),
+    select 'pg_cron job ' || j.name,
+      coalesce(c.active and l.status is distinct from 'failed', false),
       case
-        when c.active then c.schedule
-        when c.jobid is null then
-          format('missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
-        else format('switched off: select cron.alter_job(%s, active := true)', c.jobid)
+        when c.jobid is null then format(
+          'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
+        when not c.active then 'switched off: select cron.alter_job('
+          || c.jobid || ', active := true)'
+        when l.status = 'failed' then format('its last run failed: %s. %s', l.message, case
+          when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see what it '
+            'may log in by and the setting cron.host, or have it run jobs without a connection '
+            '(cron.use_background_workers)', c.nodename, c.nodeport, c.username)
+          else format('To see more, run it by hand: %s', c.command)
+        end)
+        else c.schedule
       end
     from millrace.schedules j
-    left join cron.job c on c.jobname = j.name;
+    left join cron.job c on c.jobname = j.name
+    left join lateral (
+      select d.status, btrim(d.return_message, E' \n.') as message
+      from cron.job_run_details d
+      where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
+        -- The history of other jobs may be long.
+        and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
+      order by d.runid desc
+      limit 1) l on true;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
@@ -6644,7 +6671,7 @@ begin
   where r.id = any (p_run_ids) and r.fan_out_id is not null;
   update millrace.fan_outs f
   set state = 'abandoned'
-  where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
+  where f.run_id = any (p_run_ids) and f.state <> 'abandoned';
   insert into millrace.dropped_metadata (metadata_id)
   select distinct r.metadata_id
   from millrace.runs r
@@ -8011,10 +8038,16 @@ begin
     began_at = excluded.began_at, ended_at = null;
   perform millrace.prune_decisions();
   delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
+  -- By command: a job that was unscheduled has left its history behind. A run that found no
+  -- session, or that a crash ended, tells no time, or only when it began.
   delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
+  where d.command
+      ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|work_bulks|prune)\(\)$'
+    and case
+      when d.end_time is null and d.start_time is null then d.runid < (
+        select max(o.runid) - 10000 from cron.job_run_details o)
+      else coalesce(d.end_time, d.start_time) < millrace.now() - interval '1 day'
+    end;
 end
 $$;
 
@@ -9259,6 +9292,23 @@ begin
 end
 $$;
 
+-- Sees to it that the poller is scheduled as it should be, and wakes it where nobody has polled for
+-- a minute.
+create or replace function millrace.keep_polling() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.schedule_polls();
+  if exists (
+      select
+      from millrace.attempts a
+      where a.poll_at <= millrace.now() - interval '1 minute') then
+    perform millrace.wake_job_poll();
+  end if;
+end
+$$;
+
 -- Settings
 --
 -- A setting is read from Vault under the name `millrace_<name>` first, then from millrace.settings.
@@ -9693,28 +9743,30 @@ $$;
 
 -- The sweep: recovery
 --
--- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
--- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
--- wake-ups that nobody heard. It also starts what is due. When idle it costs a few index probes a
--- stage.
+-- pg_cron calls sweep_all() every ten seconds; when it stalls, workers and callbacks call
+-- millrace_sweep(). It makes good whatever got lost: leases of dead workers, jobs that never came
+-- back, retries that fell due, wake-ups that nobody heard. It also starts what is due. What there
+-- is to do to-sweep.sql finds; when idle that is all.
+--
+-- The rows that a transaction of the sweep changes are held until it commits, and a user who writes
+-- one of them waits. So it works in portions, and sweep_all() commits after each; sweep(), which
+-- is one transaction, ends with the first part that has more than a portion.
 
--- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
--- must not end the recovery of the others.
-create or replace function millrace.sweep_pipeline(
-  p_pipeline_id int, out leases int, out deadlines int, out woken int
-)
+-- How many rows one portion holds at most.
+create or replace function millrace.portion() returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 250
+$$;
+
+-- Wakes the stages of a pipeline that have ready work; returns how many.
+create or replace function millrace.wake_ready(p_pipeline_id int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_context text;
 begin
-  leases := millrace.sweep_leases(p_pipeline_id, 5000);
-  deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
-  perform millrace.sweep_limits(p_pipeline_id);
-  perform millrace.show_due(p_pipeline_id, 5000);
-  perform millrace.sweep_bypasses(p_pipeline_id);
-  woken := millrace.wake(array(
+  return millrace.wake(array(
     select s.id
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
@@ -9722,58 +9774,6 @@ begin
       and s.kind <> 'gate'
       and not s.bypassed
       and millrace.has_ready_work(s.id)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-        'The sweep of pipeline %s failed: %s',
-        (select p.name from millrace.pipelines p where p.id = p_pipeline_id),
-        sqlerrm)) then
-      raise;
-    end if;
-end
-$$;
-
--- Sweeps children and decisions; null where that failed, which ends no other part of the recovery.
-create or replace function millrace.sweep_features() returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_children record;
-  v_context text;
-begin
-  v_children := millrace.sweep_children();
-  perform millrace.close_decisions(1000);
-  return to_jsonb(v_children);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of children and decisions failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return null;
-end
-$$;
-
--- Checks the invariants of the next runs; a fault of the check itself ends no other part.
-create or replace function millrace.sweep_checks() returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-begin
-  return jsonb_strip_nulls(jsonb_build_object('faults', millrace.go_on_checking(500)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of the invariants failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return '{}';
 end
 $$;
 
@@ -9820,9 +9820,55 @@ begin
 end
 $$;
 
--- Sweeps everything. Nothing that a user's trigger waits for holds it up for longer than two
--- seconds.
-create or replace function millrace.sweep() returns jsonb
+-- Has a part of the sweep do what it may in one portion; returns how much that was.
+create or replace function millrace.sweep_part(p_part text, p_id bigint) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline int := p_id;
+  v_most int := millrace.portion();
+begin
+  case p_part
+    when 'leases' then return millrace.sweep_leases(v_pipeline, v_most);
+    when 'deadlines' then return millrace.sweep_deadlines(v_pipeline, v_most);
+    when 'limits' then perform millrace.sweep_limits(v_pipeline);
+    when 'shown' then return millrace.show_due(v_pipeline, v_most);
+    when 'bypassed' then return millrace.sweep_bypasses(v_pipeline, v_most);
+    when 'woken' then return millrace.wake_ready(v_pipeline);
+    when 'due' then return millrace.start_due_runs(v_pipeline, v_most);
+    when 'quotas' then return millrace.sweep_quotas(v_most);
+    when 'collected' then return millrace.collect_reported(v_most);
+    when 'cancelled' then return millrace.cancel_children(v_most);
+    when 'decisions' then return millrace.close_decisions(v_most);
+    when 'passed' then return (millrace.sweep_gates(v_most) ->> 'passed')::int;
+    when 'bounds' then return millrace.follow_bounds(v_most);
+    when 'alerts' then return millrace.raise_alerts(v_most);
+    when 'resolved' then return millrace.resolve_alerts(v_most);
+    when 'ages' then perform millrace.follow_ages(5000);
+    when 'pulses' then return millrace.sweep_pulses();
+    when 'leftovers' then perform millrace.forget_leftovers();
+    when 'old' then perform millrace.prune_old();
+    when 'faults' then return millrace.go_on_checking(500);
+    when 'throttles' then perform millrace.end_throttles();
+    when 'shared' then perform millrace.sweep_shared_limits();
+    when 'polls' then perform millrace.keep_polling();
+    when 'bulk_job' then perform millrace.schedule_bulks();
+    when 'rules' then perform millrace.judge_rules();
+    when 'messages' then perform millrace.send_messages();
+    when 'bulks' then perform millrace.work_slice(p_id);
+      return 1;
+  end case;
+  return 0;
+end
+$$;
+
+-- Does one portion of a part of the sweep. more: it may have more to do, which it can do now. A
+-- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
+-- a user's trigger waits for holds it up for longer than two seconds.
+create or replace function millrace.sweep_portion(
+  p_part text, p_id bigint, out done int, out more boolean
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s'
@@ -9831,33 +9877,60 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_done jsonb;
+  v_context text;
 begin
-  perform millrace.sweep_quotas();
-  select jsonb_build_object(
-    'leases', coalesce(sum(s.leases), 0),
-    'deadlines', coalesce(sum(s.deadlines), 0),
-    'woken', coalesce(sum(s.woken), 0)) into v_done
-  from millrace.pipelines p
-  cross join lateral millrace.sweep_pipeline(p.id) s;
-  v_done := v_done || coalesce(millrace.sweep_features(), '{}');
-  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
-  v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
-  perform millrace.sweep_rules();
-  perform millrace.forget_leftovers();
-  v_done := v_done || millrace.start_due();
-  v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
-  perform millrace.sweep_shared_limits();
-  perform millrace.schedule_polls();
-  if exists (
+  done := coalesce(millrace.sweep_part(p_part, p_id), 0);
+  more := case
+    when p_part in ('pulses', 'woken', 'faults', 'bulks') then false
+    -- These go round, and hold what has ended alone.
+    when p_part in ('decisions', 'resolved') then exists (
       select
-      from millrace.attempts a
-      where a.poll_at <= millrace.now() - interval '1 minute') then
-    perform millrace.wake_job_poll();
-  end if;
-  -- Near its end, since what it passes is held until the sweep commits.
-  v_done := v_done || millrace.sweep_gates();
-  -- In a form that reads the same in every session, whatever its DateStyle.
+      from millrace.settings s
+      where s.name = case p_part when 'decisions' then 'decisions_seen' else 'alerts_seen' end
+        and s.value <> '0')
+    else done >= millrace.portion()
+  end;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+        'The sweep failed at %s%s: %s', p_part, coalesce(' of pipeline ' || (
+          select p.name
+          from millrace.pipelines p
+          where p.id = p_id and p_part <> 'bulks'), ''), sqlerrm)) then
+      raise;
+    end if;
+    done := 0;
+    more := false;
+end
+$$;
+
+-- Lists what there is to sweep but for what has been swept, which p_done names.
+create or replace function millrace.to_sweep(p_done text[])
+returns table (part text, id bigint, name text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.part, t.id, concat_ws(' ', t.part, t.id)
+    from (
+      select * from millrace.pipelines_to_sweep()
+      union all
+      select * from millrace.rest_to_sweep()
+      union all
+      select * from millrace.upkeep_to_sweep()) t
+    where concat_ws(' ', t.part, t.id) <> all (p_done);
+end
+$$;
+
+-- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
+-- its DateStyle.
+create or replace function millrace.note_sweep() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)
   where s.name in (
@@ -9865,7 +9938,67 @@ begin
     from millrace.settings o
     where o.name = 'last_sweep_at'
     for update skip locked);
-  return v_done;
+end
+$$;
+
+-- Sweeps in one transaction. It looks again for what came up while it swept.
+create or replace function millrace.sweep() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_counts jsonb := '{"leases": 0, "deadlines": 0, "woken": 0, "collected": 0, "cancelled": 0,
+    "alerts": 0, "resolved": 0, "pulses": 0, "due": 0, "bulks": 0}';
+  v_done text[] := '{}';
+  v_before text[];
+  v_part record;
+  v_portion record;
+begin
+  loop
+    v_before := v_done;
+    for v_part in select t.* from millrace.to_sweep(v_done) t loop
+      v_portion := millrace.sweep_portion(v_part.part, v_part.id);
+      v_done := v_done || v_part.name;
+      if v_portion.done > 0 then
+        v_counts := v_counts || jsonb_build_object(v_part.part,
+          coalesce((v_counts ->> v_part.part)::int, 0) + v_portion.done);
+      end if;
+      if v_portion.more then
+        return v_counts || '{"more": true}';
+      end if;
+    end loop;
+    exit when v_done = v_before;
+  end loop;
+  perform millrace.note_sweep();
+  return v_counts;
+end
+$$;
+
+-- Sweeps everything, for up to fifty seconds, and commits after each portion. It sets nothing in
+-- its header, since Postgres lets no such procedure commit; all that it calls does.
+create or replace procedure millrace.sweep_all()
+language plpgsql
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '50 seconds';
+  v_done text[] := '{}';
+  v_before text[];
+  v_part record;
+  v_portion record;
+begin
+  loop
+    v_before := v_done;
+    for v_part in select t.* from millrace.to_sweep(v_done) t loop
+      loop
+        v_portion := millrace.sweep_portion(v_part.part, v_part.id);
+        commit;
+        exit when not v_portion.more or clock_timestamp() >= v_until;
+      end loop;
+      v_done := v_done || v_part.name;
+    end loop;
+    exit when v_done = v_before or clock_timestamp() >= v_until;
+  end loop;
+  perform millrace.note_sweep();
 end
 $$;
 
@@ -9889,6 +10022,169 @@ begin
   end if;
   perform millrace.sweep();
   return jsonb_build_object('swept', true);
+end
+$$;
+
+-- What there is to sweep
+--
+-- Most sweeps find nothing, and pg_cron opens a fresh session for each, in which every function
+-- that is called is compiled anew and every statement planned anew. So three statements look first,
+-- by index probes alone, and a part of the sweep is called only where it has something to do. A
+-- part that finds nothing after all does no harm.
+
+-- Lists what there is to sweep pipeline by pipeline (id). Where a lease or a deadline has passed it
+-- names all pipelines, since only a walk would tell whose it is.
+create or replace function millrace.pipelines_to_sweep() returns table (part text, id bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select k.part, p.id::bigint
+    from millrace.pipelines p
+    cross join lateral (values
+      (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
+      (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
+      (3, 'limits', exists (
+        select
+        from millrace.stages s
+        where s.pipeline_id = p.id
+          and s.limits is not null
+          and (exists (select from millrace.in_flight f where f.stage_id = s.id)
+            or exists (select from millrace.arrivals n where n.stage_id = s.id)
+            or exists (
+              select
+              from millrace.attempts a
+              where a.stage_id = s.id and a.queue_at is not null)))),
+      (4, 'shown', p.projection = 'status' and exists (
+        select
+        from millrace.stages s
+        join millrace.attempts a on a.stage_id = s.id and a.queue_at <= v_now
+        where s.pipeline_id = p.id
+          and s.shows ->> 'backoff' <> s.shows ->> 'queued')),
+      (5, 'bypassed', exists (
+        select
+        from millrace.stages s
+        where s.pipeline_id = p.id and (s.bypassed or s.when_spent = 'bypass'))),
+      (6, 'woken', exists (
+        select
+        from millrace.stages s
+        join millrace.attempts a on a.stage_id = s.id and a.queue_at <= v_now
+        where s.pipeline_id = p.id
+          and a.state = 'queued'
+          and s.enabled
+          and s.kind <> 'gate'
+          and not s.bypassed)),
+      (7, 'due', p.due_column is not null and p.enabled)) k(place, part, wanted)
+    where k.wanted
+    order by k.place, p.id;
+end
+$$;
+
+-- Lists what else of runs there is to sweep: children, questions, alerts, figures, gates.
+create or replace function millrace.rest_to_sweep() returns table (part text, id bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select k.part, null::bigint
+    from (values
+      (1, 'quotas', exists (select from millrace.quota_uses u where not u.summed)
+        or exists (select from millrace.quota_uses u where u.closes_at <= v_now)
+        or exists (select from millrace.pipelines p where p.quota_changed_at is not null)),
+      (2, 'collected', exists (select from millrace.child_tallies)
+        or exists (
+          select
+          from millrace.attempts a
+          join millrace.stages s on s.id = a.stage_id
+          where a.deadline_at <= v_now and s.fan_in ->> 'at_deadline' = 'finish')),
+      (3, 'cancelled', exists (select from millrace.fan_outs f where f.state = 'abandoned')),
+      (4, 'decisions', exists (
+        select from public.millrace_decisions d where d.closed_at is null)),
+      (5, 'passed', exists (
+        select
+        from millrace.stages s
+        join millrace.attempts a on a.stage_id = s.id and a.queue_at <= v_now
+        where s.kind = 'gate' and s.enabled)),
+      (6, 'bounds', exists (select from millrace.stages s where s.sla_changed_at is not null)),
+      (7, 'alerts', exists (select from millrace.attempts a where a.late_at <= v_now)),
+      (8, 'resolved', exists (select from millrace.alerts l where l.resolved_at is null)),
+      (9, 'ages', exists (
+        select
+        from millrace.pipelines p
+        join millrace.run_ages g on g.pipeline_id = p.id
+        where p.sla is not null
+          and (g.counted_at is null or g.last_key <> '' or 0 < any (g.ages) or exists (
+            select
+            from millrace.stages s
+            join millrace.attempts a on a.stage_id = s.id
+            where s.pipeline_id = p.id
+              and (a.queue_at is not null or a.deadline_at is not null))))),
+      (10, 'pulses', exists (select from millrace.pulses))) k(place, part, wanted)
+    where k.wanted
+    order by k.place;
+end
+$$;
+
+-- Lists what there is to look after: what is judged or tidied up once a minute, or every ten; jobs
+-- of pg_cron; what operators have set; bulks, each by its id.
+create or replace function millrace.upkeep_to_sweep() returns table (part text, id bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
+set enable_hashjoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_new_minute boolean := exists (
+    select
+    from millrace.settings s
+    where s.name = 'rules_judged_at'
+      and s.value <> to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
+begin
+  return query
+    select k.part, null::bigint
+    from (values
+      (1, 'leftovers', v_new_minute or exists (select from millrace.dropped_metadata)),
+      (2, 'old', exists (
+        select
+        from millrace.settings s
+        where s.name = 'figures_pruned_at'
+          and s.value::timestamptz <= v_now - interval '10 minutes')),
+      (3, 'faults', exists (
+        select
+        from millrace.check_progress c
+        where c.after > 0
+          or coalesce(c.ended_at <= v_now - interval '1 hour', true))),
+      (4, 'throttles', exists (select from millrace.throttles t where t.until <= v_now)),
+      (5, 'shared', exists (select from millrace.limit_uses u where not u.summed)
+        or exists (select from millrace.limit_refusals r)
+        or exists (
+          select
+          from millrace.shared_limits l
+          where l.until <= v_now or l.lowered_at is not null or l.refilled_at > v_now)),
+      (6, 'polls', exists (select from millrace.attempts a where a.poll_at is not null)
+        or exists (select from cron.job p where p.jobname = 'millrace-poll')),
+      (7, 'bulk_job', exists (select from millrace.bulks b where b.state = 'running')
+        <> exists (select from cron.job p where p.jobname = 'millrace-bulks')),
+      (8, 'rules', v_new_minute),
+      (9, 'messages', exists (
+        select from millrace.alert_messages m where m.state = 'waiting'))) k(place, part, wanted)
+    where k.wanted
+    union all
+    select 'bulks', b.id from millrace.bulks b where b.state = 'running';
 end
 $$;
 
@@ -11236,10 +11532,8 @@ begin
 end
 $$;
 
--- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
--- takes too long to the next sweep.
--- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
-create or replace function millrace.sweep_figures() returns int
+-- Adds pulses up for a moment; of many it leaves what takes longer to the next sweep.
+create or replace function millrace.sweep_pulses() returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -11247,24 +11541,26 @@ declare
   v_until timestamptz := millrace.now() + interval '100 milliseconds';
   v_pulses int := 0;
   v_taken int;
-  v_context text;
 begin
   loop
     v_taken := millrace.fold_figures();
     v_pulses := v_pulses + v_taken;
     exit when v_taken < 3000 or millrace.now() > v_until;
   end loop;
-  perform millrace.prune_figures();
-  perform millrace.follow_ages(5000);
   return v_pulses;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of figures failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return 0;
+end
+$$;
+
+-- Deletes what is older than it is kept, some thousand at a time: figures, lines of the journal,
+-- and what was spent in windows that are over.
+create or replace function millrace.prune_old() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.prune_journal();
+  perform millrace.sum_limit_uses(10000);
+  perform millrace.prune_figures();
 end
 $$;
 
@@ -12302,9 +12598,11 @@ end
 $$;
 
 -- Sets the time at which up to so many open attempts of a stage are late, after its bound was
--- changed; returns how many it found to differ. define() leaves that to the sweep: it holds the
--- entity table, for which those may wait that hold the attempts.
-create or replace function millrace.follow_bound(p_stage_id int, p_limit int) returns int
+-- changed. differ: how many it found; changed: how many of them nobody held. define() leaves that
+-- to the sweep: it holds the entity table, for which those may wait that hold the attempts.
+create or replace function millrace.follow_bound(
+  p_stage_id int, p_limit int, out differ int, out changed int
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -12341,30 +12639,35 @@ begin
           and l.stage_id = a.stage_id
           and l.execution = a.number - a.retry_count
           and l.resolved_at is null))
-    limit p_limit);
+    limit 5000);
   with held as (
     select a.id, a.run_id, a.number - a.retry_count as execution
     from millrace.attempts a
     where a.id = any (v_ids)
       and a.state in ('queued', 'started', 'waiting')
     order by a.id
+    limit p_limit
     for no key update skip locked
   )
   update millrace.attempts a
   set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla
   from held h
   where a.id = h.id;
-  return cardinality(v_ids);
+  get diagnostics changed = row_count;
+  differ := cardinality(v_ids);
 end
 $$;
 
--- Applies bounds that a definition gave, changed or dropped to the attempts that are open.
-create or replace function millrace.follow_bounds() returns void
+-- Applies bounds that a definition gave, changed or dropped to up to so many of the attempts that
+-- are open; returns to how many.
+create or replace function millrace.follow_bounds(p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
+  v_followed record;
+  v_set int := 0;
 begin
   for v_stage in
     select s.id, s.sla_changed_at
@@ -12372,9 +12675,12 @@ begin
     where s.sla_changed_at is not null
     order by s.id
   loop
+    exit when v_set >= p_limit;
+    v_followed := millrace.follow_bound(v_stage.id, p_limit - v_set);
+    v_set := v_set + v_followed.changed;
     -- For a minute it looks again: whoever queued while the definition was being committed did so
     -- under the former bound.
-    if millrace.follow_bound(v_stage.id, 5000) = 0
+    if v_followed.differ = 0
        and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
       update millrace.stages s
       set sla_changed_at = null
@@ -12386,6 +12692,7 @@ begin
         for update skip locked);
     end if;
   end loop;
+  return v_set;
 end
 $$;
 
@@ -12837,8 +13144,9 @@ begin
 end
 $$;
 
--- Messages that were tried in the future, before the clock was set back, wait from now on.
-create or replace function millrace.mend_clock() returns void
+-- Wakes the function that sends, if a message is due. Those that were tried in the future, before
+-- the clock was set back, wait from now on.
+create or replace function millrace.send_messages() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -12853,6 +13161,7 @@ begin
     where o.state = 'waiting'
       and o.tried_at > v_now
     for update skip locked);
+  perform millrace.wake_alerts_send();
 end
 $$;
 
@@ -13435,28 +13744,6 @@ begin
 end
 $$;
 
--- Judges the rules when a minute has begun, and wakes the function that sends where something is
--- due. As in sweep_pipeline(), no part of the sweep may end the others.
-create or replace function millrace.sweep_rules() returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-begin
-  perform millrace.judge_rules();
-  perform millrace.mend_clock();
-  perform millrace.wake_alerts_send();
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of alert rules failed: ' || sqlerrm) then
-      raise;
-    end if;
-end
-$$;
-
 -- Alerts: a stage that takes longer than it should
 --
 -- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits
@@ -13674,25 +13961,6 @@ begin
     for update skip locked);
   get diagnostics v_resolved = row_count;
   return v_resolved;
-end
-$$;
-
--- Raises and resolves alerts, some thousand at a time. As in sweep_pipeline(), no part of the sweep
--- may end the others: it reports its faults in millrace.log.
-create or replace function millrace.sweep_alerts(out alerts int, out resolved int)
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.follow_bounds();
-  alerts := millrace.raise_alerts(1000);
-  resolved := millrace.resolve_alerts(1000);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'sweep_failed', 'The sweep of alerts failed: ' || sqlerrm);
 end
 $$;
 
@@ -15066,8 +15334,7 @@ begin
 end
 $$;
 
--- Works off a slice of each bulk that runs, for pg_cron and the sweep. A fault of one ends no
--- other.
+-- Works off a slice of each bulk that runs, for pg_cron. A fault of one ends no other.
 create or replace function millrace.work_bulks() returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -15125,29 +15392,6 @@ exception
         'The job of the bulks could not be scheduled: ' || sqlerrm) then
       raise;
     end if;
-end
-$$;
-
--- The sweep's part: throttles whose time is over, a slice of each bulk, old lines of the journal.
-create or replace function millrace.sweep_operators() returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-begin
-  perform millrace.end_throttles();
-  perform millrace.prune_journal();
-  perform millrace.schedule_bulks();
-  return jsonb_build_object('bulks', millrace.work_bulks());
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of throttles, bulks and the journal failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return '{}';
 end
 $$;
 
@@ -15591,12 +15835,14 @@ begin
         and a.state = 'queued'
         and (a.queue_at, a.id) > (v_last_at, v_last_id)
       order by a.queue_at, a.id
-      limit 500) q;
+      limit least(p_limit, 500)) q;
     exit when v_next.found = 0;
     v_last_at := v_next.last_at;
     v_last_id := v_next.ids[v_next.found];
     v_done := v_done + millrace.bypass_portion(p_stage, v_next.ids, v_reason, v_until);
-    exit when v_next.found < 500 or v_done >= p_limit or clock_timestamp() >= v_until;
+    exit when v_next.found < least(p_limit, 500)
+      or v_done >= p_limit
+      or clock_timestamp() >= v_until;
   end loop;
   return v_done;
 end
@@ -15830,15 +16076,15 @@ begin
 end
 $$;
 
--- The sweep begins and ends bypasses of a pipeline, and skips what has been queued at a bypassed
--- stage since. A fault of it ends no other part of the recovery.
-create or replace function millrace.sweep_bypasses(p_pipeline_id int) returns void
+-- The sweep begins and ends bypasses of a pipeline, and skips up to so much of what has been queued
+-- at bypassed stages since; returns how much.
+create or replace function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
-  v_context text;
+  v_skipped int := 0;
 begin
   for v_stage in
     select s.*
@@ -15848,17 +16094,11 @@ begin
     order by s.id
   loop
     v_stage := millrace.settle_bypass(v_stage);
-    if v_stage.bypassed then
-      perform millrace.bypass_queued(v_stage, 5000);
+    if v_stage.bypassed and v_skipped < p_limit then
+      v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
     end if;
   end loop;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of bypassed stages failed: ' || sqlerrm) then
-      raise;
-    end if;
+  return v_skipped;
 end
 $$;
 
@@ -16014,6 +16254,29 @@ begin
 end
 $$;
 
+-- Forgets those of these fan-outs that are closed and whose parents were deleted.
+create or replace function millrace.forget_fan_outs(p_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with forgotten as (
+    delete from millrace.fan_outs f
+    where f.id = any (p_ids)
+      and f.state = 'closed'
+      and not exists (select from millrace.runs r where r.id = f.run_id)
+    returning f.id
+  ), progress as (
+    delete from millrace.fan_progress p
+    using forgotten f
+    where p.fan_out_id = f.id
+  )
+  delete from millrace.former_costs c
+  using forgotten f
+  where c.fan_out_id = f.id;
+end
+$$;
+
 -- Cancels up to so many children of abandoned fan-outs; returns how many. Those whose row somebody
 -- holds are left to the next call.
 create or replace function millrace.cancel_children(p_limit int) returns int
@@ -16068,6 +16331,7 @@ begin
   where f.id = any (v_fan_outs)
     and not exists (
       select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
+  perform millrace.forget_fan_outs(v_fan_outs);
   return v_count;
 end
 $$;
@@ -19982,99 +20246,82 @@ end
 $$;
 
 -- Looks at the rows of a pipeline that became due since the sweep looked last, and at the next of
--- all that are past due; returns those that may start, a portion of each.
+-- all that are past due, unless the former are a portion; returns those that may start.
 create or replace function millrace.next_due(
-  p_pipeline millrace.pipelines, p_progress millrace.due_progress
+  p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit int
 ) returns text[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_portion constant int := 1000;
   v_look constant int := 5000;
   v_ways int[] := millrace.ways_of(p_pipeline.id);
   v_now timestamptz := millrace.now();
   v_fresh record;
   v_row record;
   v_looked int := 0;
+  v_room int;
   v_keys text[] := '{}';
 begin
   select count(*) as looked, max(k.due) as last,
     coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key, k.due)), '{}') as keys
   into v_fresh
-  from millrace.due_rows(p_pipeline, p_progress.seen_until, null, v_portion) k;
+  from millrace.due_rows(p_pipeline, p_progress.seen_until, null, p_limit) k;
+  v_room := p_limit - cardinality(v_fresh.keys);
   for v_row in
     select k.key, k.due
-    from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key, v_look) k
+    from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key,
+      case when v_room > 0 then v_look else 0 end) k
   loop
     v_looked := v_looked + 1;
     if millrace.is_rested(v_ways, v_row.key, v_row.due) then
       v_keys := v_keys || v_row.key;
     end if;
-    exit when cardinality(v_keys) = v_portion;
+    exit when cardinality(v_keys) = v_room;
   end loop;
   update millrace.due_progress d
-  set seen_until = case when v_fresh.looked = v_portion then v_fresh.last else v_now end,
-    lap_at = case when v_looked = v_look or cardinality(v_keys) = v_portion then v_row.due end,
-    lap_key = case when v_looked = v_look or cardinality(v_keys) = v_portion then v_row.key end
+  set seen_until = case v_fresh.looked
+      when p_limit then v_fresh.last
+      when 0 then d.seen_until
+      else v_now
+    end,
+    lap_at = case
+      when v_room = 0 then d.lap_at
+      when v_looked = v_look or cardinality(v_keys) = v_room then v_row.due
+    end,
+    lap_key = case
+      when v_room = 0 then d.lap_key
+      when v_looked = v_look or cardinality(v_keys) = v_room then v_row.key
+    end
   where d.pipeline_id = p_pipeline.id;
   return array(select distinct k from unnest(v_fresh.keys || v_keys) k);
 end
 $$;
 
--- Starts the due runs of one pipeline, as many as one sweep may; returns how many. Whoever holds
--- its progress does, so that two sweeps at once never look at the same rows.
-create or replace function millrace.start_due_runs(p_pipeline millrace.pipelines) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_progress millrace.due_progress;
-begin
-  select d.* into v_progress
-  from millrace.due_progress d
-  where d.pipeline_id = p_pipeline.id
-  for update skip locked;
-  if not found then
-    return 0;
-  end if;
-  return millrace.start_held(p_pipeline, millrace.first_stage(p_pipeline.id),
-    millrace.lock_due(p_pipeline, millrace.next_due(p_pipeline, v_progress)),
-    clock_timestamp() + interval '2 seconds');
-end
-$$;
-
--- Starts the due runs of all pipelines that have some; says how many where any pipeline declares
--- a column. A fault of one, such as a column that was renamed, ends no other part of the sweep.
-create or replace function millrace.start_due() returns jsonb
+-- Starts up to so many due runs of a pipeline; returns how many. Whoever holds its progress does,
+-- so that two sweeps at once never look at the same rows.
+create or replace function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
-  v_started int;
-  v_context text;
+  v_progress millrace.due_progress;
 begin
-  for v_pipeline in
-    select p.*
-    from millrace.pipelines p
-    where p.due_column is not null
-      and p.enabled
-    order by p.id
-  loop
-    v_started := coalesce(v_started, 0);
-    begin
-      v_started := v_started + millrace.start_due_runs(v_pipeline);
-    exception
-      when query_canceled or assert_failure or others then
-        get stacked diagnostics v_context = pg_exception_context;
-        if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-            'The due runs of pipeline %s cannot start: %s', v_pipeline.name, sqlerrm)) then
-          raise;
-        end if;
-    end;
-  end loop;
-  return jsonb_strip_nulls(jsonb_build_object('due', v_started));
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if not exists (select from millrace.due_rows(v_pipeline, null, null, 1)) then
+    return 0;
+  end if;
+  select d.* into v_progress
+  from millrace.due_progress d
+  where d.pipeline_id = p_pipeline_id
+  for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  return millrace.start_held(v_pipeline, millrace.first_stage(p_pipeline_id),
+    millrace.lock_due(v_pipeline, millrace.next_due(v_pipeline, v_progress, p_limit)),
+    clock_timestamp() + interval '2 seconds');
 end
 $$;
 
@@ -21766,53 +22013,65 @@ begin
 end
 $$;
 
--- Makes due what is held back by a quota that was changed or dropped, so many at a time; the next
--- claims ask the new numbers. Returns how many it found.
-create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int)
-returns int
+-- Makes due up to so much of what is held back by a quota that was changed or dropped, and one
+-- page more; the next claims ask the new numbers. It goes on behind what somebody locks. held:
+-- there was some; gone: how much it has let go.
+create or replace function millrace.let_go(
+  p_pipeline millrace.pipelines, p_limit int, out held boolean, out gone int
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_found bigint[];
+  v_page bigint[];
   v_group record;
 begin
-  v_found := array(
-    select a.id
-    from millrace.stages s
-    cross join lateral (
-      select o.id, o.run_id, o.error
-      from millrace.attempts o
-      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
-      order by o.queue_at, o.id) a
-    join millrace.runs r on r.id = a.run_id
-    where s.counted
-      and r.quota_of = p_pipeline.id
-      and a.error -> 'quota' is distinct from p_pipeline.quota
-    limit p_limit);
-  for v_group in
-    select s as stage, array_agg(a.id) as attempt_ids
-    from unnest(millrace.lock_attempts(v_found)) i
-    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
-    join millrace.stages s on s.id = a.stage_id
-    group by s
-  loop
-    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
-    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+  held := false;
+  gone := 0;
+  while gone < p_limit loop
+    v_page := array(
+      select a.id
+      from millrace.stages s
+      cross join lateral (
+        select o.id, o.run_id, o.error
+        from millrace.attempts o
+        where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
+        order by o.queue_at, o.id) a
+      join millrace.runs r on r.id = a.run_id
+      where s.counted
+        and r.quota_of = p_pipeline.id
+        and a.error -> 'quota' is distinct from p_pipeline.quota
+        and a.id > coalesce(v_page[cardinality(v_page)], 0)
+      order by a.id
+      limit p_limit);
+    exit when cardinality(v_page) = 0;
+    held := true;
+    for v_group in
+      select s as stage, array_agg(a.id) as attempt_ids
+      from unnest(millrace.lock_attempts(v_page)) i
+      join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
+      join millrace.stages s on s.id = a.stage_id
+      group by s
+    loop
+      perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
+      perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+      gone := gone + cardinality(v_group.attempt_ids);
+    end loop;
   end loop;
-  return cardinality(v_found);
 end
 $$;
 
--- The sweep adds up what tenants have used, and lets go what a changed definition no longer holds
--- back.
-create or replace function millrace.sweep_quotas() returns void
+-- The sweep adds up what tenants have used, and lets go up to so much of what a changed definition
+-- no longer holds back; returns how much.
+create or replace function millrace.sweep_quotas(p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
+  v_let_go record;
+  v_gone int := 0;
 begin
   perform millrace.sum_uses(10000);
   for v_pipeline in
@@ -21821,9 +22080,12 @@ begin
     where p.quota_changed_at is not null
     order by p.id
   loop
+    exit when v_gone >= p_limit;
+    v_let_go := millrace.let_go(v_pipeline, p_limit - v_gone);
+    v_gone := v_gone + v_let_go.gone;
     -- For a minute it looks again: a claim that was under way may hold back by the former
     -- numbers.
-    if millrace.let_go(v_pipeline, 5000) = 0
+    if not v_let_go.held
       and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
       update millrace.pipelines p
       set quota_changed_at = null
@@ -21834,12 +22096,7 @@ begin
         for update skip locked);
     end if;
   end loop;
-exception
-  when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+  return v_gone;
 end
 $$;
 
@@ -23470,7 +23727,7 @@ begin
       order by f.attempt_id
       limit 5000));
     if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, 1000);
+      perform millrace.adopt_attempts(v_stage, millrace.portion());
       perform millrace.drop_old_news(v_stage.id);
     end if;
     perform millrace.count_attempts(v_stage, 1000);
@@ -24017,19 +24274,18 @@ $$;
 -- allow is counted once for several sets. last_id is where it has come to; null where nothing more
 -- can be passed now.
 create or replace function millrace.pass_next(
-  p_stage_id int, p_after_at timestamptz, p_after_id bigint,
+  p_stage_id int, p_after_at timestamptz, p_after_id bigint, p_limit int,
   out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_many constant int := 2000;
   c_set constant int := 500;
   v_now timestamptz := millrace.now();
   v_stage millrace.stages;
   v_limiter millrace.limiters;
-  v_room int := c_many;
+  v_room int := p_limit;
   v_page record;
   v_set record;
 begin
@@ -24042,7 +24298,7 @@ begin
     end if;
     -- A definition may have changed the limits until now.
     select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-    v_room := (millrace.room_at(v_stage, v_limiter, c_many)).room;
+    v_room := (millrace.room_at(v_stage, v_limiter, p_limit)).room;
   end if;
   select array_agg(q.id) as ids, max(q.queue_at) as last_at into v_page
   from (
@@ -24120,9 +24376,9 @@ begin
 end
 $$;
 
--- Passes the gates of all pipelines; says how many attempts passed. A fault at one gate, such as a
--- table that was dropped, keeps no other closed.
-create or replace function millrace.sweep_gates() returns jsonb
+-- Passes the gates of all pipelines, up to so many attempts; says how many. A fault at one gate,
+-- such as a table that was dropped, keeps no other closed.
+create or replace function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -24142,11 +24398,12 @@ declare
   v_ready int[] := '{}';
   v_context text;
 begin
-  while cardinality(v_gates) > 0 and millrace.now() < v_until loop
+  while cardinality(v_gates) > 0 and v_passed < p_limit and millrace.now() < v_until loop
     v_place := millrace.next_gate(v_gates, v_at, v_ids);
     exit when v_place is null;
     begin
-      v_set := millrace.pass_next(v_gates[v_place], v_at[v_place], v_ids[v_place]);
+      v_set := millrace.pass_next(
+        v_gates[v_place], v_at[v_place], v_ids[v_place], p_limit - v_passed);
       v_passed := v_passed + v_set.passed;
       v_ready := v_ready || v_set.ready;
       v_at[v_place] := coalesce(v_set.last_at, 'infinity');
@@ -26597,7 +26854,6 @@ as $$
 declare
   v_name text;
   v_id int;
-  v_context text;
 begin
   perform millrace.sum_limit_uses(10000);
   for v_id, v_name in
@@ -26619,13 +26875,6 @@ begin
       'key', 'engine', 'reason', 'its time was over',
       'outcome', jsonb_build_object('limit', v_name)));
   end loop;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of shared limits failed: ' || sqlerrm) then
-      raise;
-    end if;
 end
 $$;
 
@@ -30393,8 +30642,9 @@ $$;
 -- The projection `status`: retries that fell due
 
 -- Shows retries that fell due since the last sweep as queued, where their stage has a value of its
--- own for backoff, on rows that nobody holds. A claim need not wait for it.
-create or replace function millrace.show_due(p_pipeline_id int, p_limit int) returns void
+-- own for backoff, on rows that nobody holds: so many, and those of one page more at most. Returns
+-- how many. A claim need not wait for it.
+create or replace function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -30413,8 +30663,10 @@ declare
     where s.name = 'last_sweep_at');
   v_last_id bigint := 0;
   v_due record;
+  v_rows text[];
+  v_shown int := 0;
 begin
-  while cardinality(v_stages) > 0 loop
+  while cardinality(v_stages) > 0 and v_shown < p_limit loop
     select max(d.id) as last_id, count(*) as found, array_agg(r.entity_id) as entity_ids
     into v_due
     from (
@@ -30429,11 +30681,36 @@ begin
       limit p_limit) d
     join millrace.runs r on r.id = d.run_id;
     exit when v_due.found = 0;
-    perform millrace.show_status(p_pipeline_id,
-      millrace.lock_entities(p_pipeline_id, v_due.entity_ids, false));
-    exit when v_due.found < p_limit;
+    v_rows := millrace.lock_entities(p_pipeline_id,
+      millrace.shown_in_backoff(p_pipeline_id, v_due.entity_ids), false);
+    perform millrace.show_status(p_pipeline_id, v_rows);
+    v_shown := v_shown + cardinality(v_rows);
     v_last_id := v_due.last_id;
   end loop;
+  return v_shown;
+end
+$$;
+
+-- Picks the entities that show a retry in its backoff.
+create or replace function millrace.shown_in_backoff(p_pipeline_id int, p_ids text[])
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_ids text[];
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  execute format(
+    'select array(select e.%1$I::text from %2$s e '
+    'where e.%1$I = any ($1::%3$s[]) and e.%4$I::text = any ($2))',
+    v_pipeline.entity_key, v_pipeline.entity_table, millrace.key_type(v_pipeline),
+    v_pipeline.status ->> 'column')
+  into v_ids
+  using p_ids, array(
+    select s.shows ->> 'backoff' from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  return v_ids;
 end
 $$;
 
@@ -30687,44 +30964,17 @@ exception
 end
 $$;
 
--- Forgets fan-outs whose parents were deleted, once they have no children left.
-create or replace function millrace.forget_fan_outs(p_limit int) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with forgotten as (
-    delete from millrace.fan_outs f
-    where f.id in (
-      select o.id
-      from millrace.fan_outs o
-      where o.state = 'closed'
-        and not exists (select from millrace.runs r where r.id = o.run_id)
-      limit p_limit
-      for update skip locked)
-    returning f.id
-  ), progress as (
-    delete from millrace.fan_progress p
-    using forgotten f
-    where p.fan_out_id = f.id
-  )
-  delete from millrace.former_costs c
-  using forgotten f
-  where c.fan_out_id = f.id;
-end
-$$;
-
--- Collects what children reported and nobody has added up, and fan-outs that are due; then cancels
--- the children of those that were given up. Returns how many of each.
-create or replace function millrace.sweep_children(out collected int, out cancelled int)
+-- Collects what children reported and nobody has added up, and fan-outs that are due, up to so
+-- many; returns how many.
+create or replace function millrace.collect_reported(p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out bigint;
   v_until timestamptz := millrace.now() + interval '5 seconds';
+  v_collected int := 0;
 begin
-  collected := 0;
   insert into millrace.child_tallies (fan_out_id)
   select f.id
   from millrace.attempts a
@@ -30740,15 +30990,14 @@ begin
     group by t.fan_out_id
     order by random()
   loop
-    exit when collected >= 200 or millrace.now() >= v_until;
+    exit when v_collected >= p_limit or millrace.now() >= v_until;
     -- Those that are being collected are left to whoever does so: waiting out of order might be
     -- waiting for each other.
     continue when not pg_try_advisory_xact_lock(
       hashtextextended('millrace.collect_children', v_fan_out));
-    collected := collected + millrace.sweep_fan_out(v_fan_out)::int;
+    v_collected := v_collected + millrace.sweep_fan_out(v_fan_out)::int;
   end loop;
-  cancelled := millrace.cancel_children(2000);
-  perform millrace.forget_fan_outs(1000);
+  return v_collected;
 end
 $$;
 
@@ -30993,6 +31242,33 @@ begin
 end
 $$;
 
+-- Forgets rows that were left out of a stage, since somebody has started them after that. It says
+-- so where they were left out: the run that was started may be pruned before that one.
+create or replace function millrace.forget_bypassed(p_stage_id int, p_ids text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with forgotten as (
+    delete from millrace.bypassed b
+    where b.stage_id = p_stage_id
+      and b.entity_id in (
+        select o.entity_id
+        from millrace.bypassed o
+        where o.stage_id = p_stage_id and o.entity_id = any (p_ids)
+        for update skip locked)
+    returning b.run_id
+  )
+  update millrace.attempts a
+  set error = a.error || '{"started_since": true}'
+  from forgotten f
+  where a.run_id = f.run_id
+    and a.stage_id = p_stage_id
+    and a.state = 'skipped'
+    and a.error ->> 'code' = 'bypassed';
+end
+$$;
+
 -- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
 -- are gone or were started since. Returns how many it started.
 create or replace function millrace.take_up_portion(
@@ -31027,14 +31303,8 @@ begin
     coalesce(array_agg(f.id) filter (where f.state = 'since'), '{}') as since
   into v_found
   from found f;
-  delete from millrace.bypassed b
-  where (b.stage_id, b.entity_id) in (
-    select o.stage_id, o.entity_id
-    from millrace.bypassed o
-    where o.stage_id = p_stage.id
-      and o.entity_id = any (v_found.since || millrace.rows_gone(p_stage.pipeline_id, array(
-        select i from unnest(v_wanted) i where i <> all (v_held))))
-    for update skip locked);
+  perform millrace.forget_bypassed(p_stage.id, v_found.since || millrace.rows_gone(
+    p_stage.pipeline_id, array(select i from unnest(v_wanted) i where i <> all (v_held))));
   return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
     + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
 end
@@ -31127,7 +31397,7 @@ end
 $$;
 
 -- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
--- out: nothing will tell of that any more.
+-- out, or which went the other way of a cut-over after that: nothing will tell of it any more.
 create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -31136,16 +31406,22 @@ begin
   if not exists (select from millrace.bypassed) then
     return;
   end if;
-  delete from millrace.bypassed b
-  where (b.stage_id, b.entity_id) in (
-    select o.stage_id, o.entity_id
+  perform millrace.forget_bypassed(w.stage_id, array_agg(w.entity_id))
+  from (
+    select a.stage_id, r.entity_id, r.id
     from millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.state = 'completed' and not a.superseded
-    join millrace.bypassed o
-      on o.stage_id = a.stage_id and o.entity_id = r.entity_id and o.run_id <= r.id
     where r.id = any (p_run_ids)
-    for update of o skip locked);
+    union all
+    select s.id, r.entity_id, r.id
+    from millrace.runs r
+    join millrace.stages s
+      on s.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and s.pipeline_id <> r.pipeline_id
+    where r.id = any (p_run_ids)) w
+  join millrace.bypassed o
+    on o.stage_id = w.stage_id and o.entity_id = w.entity_id and o.run_id <= w.id
+  group by w.stage_id;
 end
 $$;
 
@@ -32235,11 +32511,11 @@ where r.status = 'running'
         and d.stage_id = n.id))
 $view$);
 
-select pg_temp.put_view('millrace.schedules', false, $view$
+select pg_temp.put_view('millrace.schedules', true, $view$
 create or replace view millrace.schedules as
 select *
 from (values
-  ('millrace-sweep', '10 seconds', 'select millrace.sweep()'),
+  ('millrace-sweep', '10 seconds', 'call millrace.sweep_all()'),
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command)
 $view$);
 
@@ -32952,6 +33228,7 @@ from millrace.attempts a
 join millrace.runs r on r.id = a.run_id
 where a.state = 'skipped'
   and a.error ->> 'code' = 'bypassed'
+  and not a.error ? 'started_since'
   and not a.superseded
   and a.parent_id is null
   and not exists (
@@ -33196,7 +33473,7 @@ from millrace.schedules j;
 
 -- Nobody but the owner calls into the schema; each file says by name who calls the public functions
 -- that it makes.
-revoke all on all functions in schema millrace from public;
+revoke all on all routines in schema millrace from public;
 
 notify pgrst, 'reload schema';
 
@@ -33211,7 +33488,12 @@ comment on function millrace.start(text, text, text, int, boolean) is
 
 comment on function millrace.sweep() is
   'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups; '
-  'starts runs of rows that are due; raises alerts. Harmless at any time.';
+  'starts runs of rows that are due; raises alerts. Harmless at any time. In one transaction, so '
+  'it ends once it has changed some 250 rows, and says "more": call it again, or sweep_all().';
+
+comment on procedure millrace.sweep_all() is
+  'Does what millrace.sweep() does, all of it, and commits after each 250 rows or so: whoever '
+  'writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.';
 
 comment on function public.millrace_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
@@ -33806,19 +34088,22 @@ begin
       'public.millrace_complete(uuid, int4, json, int4, bool)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool, float4, int8)',
       'millrace.must_stay(millrace.workers)', 'millrace.schedule_polls()',
-      'millrace.wake_job_poll()', 'millrace.check_setting()', 'millrace.setting(text)',
-      'millrace.batch_bytes(text)', 'millrace.batch_bytes()', 'millrace.ways_of(int4)',
-      'millrace.first_stage(int4)', 'millrace.begins_runs(int4, int4)',
+      'millrace.wake_job_poll()', 'millrace.keep_polling()', 'millrace.check_setting()',
+      'millrace.setting(text)', 'millrace.batch_bytes(text)', 'millrace.batch_bytes()',
+      'millrace.ways_of(int4)', 'millrace.first_stage(int4)',
+      'millrace.begins_runs(int4, int4)',
       'millrace.lock_rows_named(millrace.pipelines, text[], bool)',
       'millrace.run_under_way(int4, int4, text)',
       'millrace.start(text, text, text, int4, bool)', 'millrace.fail_overdue(int8[])',
       'millrace.sweep_deadlines(int4, int4)', 'millrace.fail_lost(int8[])',
-      'millrace.sweep_leases(int4, int4)', 'millrace.sweep_pipeline(int4)',
-      'millrace.sweep_features()', 'millrace.sweep_checks()', 'millrace.forget_leftovers()',
-      'millrace.sweep()', 'public.millrace_sweep()',
-      'millrace.project(int4, millrace.change[])', 'millrace.wait(int4, millrace.work[])',
-      'millrace.release(int4, millrace.work[])', 'millrace.fail_tired(int4, millrace.work[])',
-      'millrace.cancel_attempts(int8[], int4[])',
+      'millrace.sweep_leases(int4, int4)', 'millrace.portion()', 'millrace.wake_ready(int4)',
+      'millrace.forget_leftovers()', 'millrace.sweep_part(text, int8)',
+      'millrace.sweep_portion(text, int8)', 'millrace.to_sweep(text[])',
+      'millrace.note_sweep()', 'millrace.sweep()', 'millrace.sweep_all()',
+      'public.millrace_sweep()', 'millrace.pipelines_to_sweep()', 'millrace.rest_to_sweep()',
+      'millrace.upkeep_to_sweep()', 'millrace.project(int4, millrace.change[])',
+      'millrace.wait(int4, millrace.work[])', 'millrace.release(int4, millrace.work[])',
+      'millrace.fail_tired(int4, millrace.work[])', 'millrace.cancel_attempts(int8[], int4[])',
       'millrace.project_cancelled(millrace.cancelled[])',
       'millrace.stages_to_wake(int4[], int4)', 'millrace.wake_list(int4[])',
       'millrace.wake(int4[])', 'public.millrace_wake(jsonb)', 'millrace.held_counts()',
@@ -33842,8 +34127,8 @@ begin
       'millrace.add_children(millrace.fan_outs, text[], text[])', 'millrace.bucket_bounds()',
       'millrace.figure_columns()', 'millrace.add_codes(jsonb[])', 'millrace.delta_sql()',
       'millrace.codes_sql(text, text, text)', 'millrace.adding_sql(text, text)',
-      'millrace.fold_figures(int4)', 'millrace.prune_figures(int4)',
-      'millrace.sweep_figures()', 'millrace.lock_waiting(millrace.pipelines, text, int4)',
+      'millrace.fold_figures(int4)', 'millrace.prune_figures(int4)', 'millrace.sweep_pulses()',
+      'millrace.prune_old()', 'millrace.lock_waiting(millrace.pipelines, text, int4)',
       'millrace.begin(text, text, int4)', 'millrace.old_means(int4, text, text)',
       'millrace.old_value_of(int4, text)', 'millrace.value_meant(int4, text, text)',
       'millrace.write_follower(millrace.pipelines, text, text)',
@@ -33865,7 +34150,7 @@ begin
       'public.millrace_checkpoint(uuid, int8, uuid, jsonb)',
       'public.millrace_turns(uuid, int8, uuid)', 'millrace.drop_turns(millrace.stages, json)',
       'millrace.execution_began(int8, int4, int4)', 'millrace.follow_bound(int4, int4)',
-      'millrace.follow_bounds()', 'millrace.silence(interval, text, text, text, text)',
+      'millrace.follow_bounds(int4)', 'millrace.silence(interval, text, text, text, text)',
       'millrace.unsilence(int8)', 'millrace.mark_acknowledged(int8, text)',
       'millrace.acknowledge(int8)', 'millrace.channel_named(text)',
       'millrace.test_channel(text)', 'millrace.resend(text)', 'millrace.alert_findings()',
@@ -33873,7 +34158,7 @@ begin
       'millrace.delivery_pause(int4)', 'millrace.events_to_tell(timestamptz)',
       'millrace.event_of(millrace.rule_alerts, text, timestamptz)', 'millrace.most_events()',
       'millrace.add_events(int4, jsonb, int8, timestamptz)',
-      'millrace.write_messages(timestamptz)', 'millrace.mend_clock()',
+      'millrace.write_messages(timestamptz)', 'millrace.send_messages()',
       'millrace.due_messages()', 'millrace.wake_alerts_send()',
       'millrace.bury_message(millrace.alert_messages, int4, text)',
       'public.millrace_take_messages(int4)', 'millrace.taken_messages(int8[])',
@@ -33886,9 +34171,8 @@ begin
       'millrace.judge_kind(millrace.alert_rules[], timestamptz)',
       'millrace.judge_or_report(millrace.alert_rules[], timestamptz)',
       'millrace.resolve_unwatched(timestamptz)', 'millrace.judge_rules()',
-      'millrace.sweep_rules()', 'millrace.in_words(interval)', 'millrace.still_late(int8[])',
-      'millrace.late_runs(int4)', 'millrace.late_counts()', 'millrace.raise_alerts(int4)',
-      'millrace.resolve_alerts(int4)', 'millrace.sweep_alerts()',
+      'millrace.in_words(interval)', 'millrace.still_late(int8[])', 'millrace.late_runs(int4)',
+      'millrace.late_counts()', 'millrace.raise_alerts(int4)', 'millrace.resolve_alerts(int4)',
       'millrace.forget_alerts(int8[])', 'millrace.prune_alerts(timestamptz)',
       'millrace.check_answer()', 'millrace.outcomes_of_answers(int8[])',
       'millrace.take_answers()', 'millrace.apply_decisions()',
@@ -33915,7 +34199,7 @@ begin
       'millrace.set_overtaken_apart(millrace.bulks, int8[])',
       'millrace.do_to_slice(millrace.bulks, int8[])', 'millrace.bulk_fault(millrace.bulks)',
       'millrace.save_slice(millrace.bulks, int8, int8[], int4[])', 'millrace.work_slice(int8)',
-      'millrace.work_bulks()', 'millrace.schedule_bulks()', 'millrace.sweep_operators()',
+      'millrace.work_bulks()', 'millrace.schedule_bulks()',
       'millrace.shown_bulk(millrace.bulks)', 'millrace.check_bulk(jsonb, jsonb)',
       'millrace.estimate_cost(int4, jsonb, int8[])', 'millrace.preview_of(int4, jsonb, jsonb)',
       'millrace.preview_bulk(millrace.caller, jsonb, jsonb, text)',
@@ -33932,12 +34216,12 @@ begin
       'millrace.end_bypass_of_changed(int4)', 'millrace.bypass(text, text, text, timestamptz)',
       'millrace.end_bypass(text, text)', 'millrace.is_spent_out(millrace.stages)',
       'millrace.bypass_due(int4)', 'millrace.settle_bypass(millrace.stages)',
-      'millrace.sweep_bypasses(int4)', 'millrace.check_when_spent(jsonb)',
+      'millrace.sweep_bypasses(int4, int4)', 'millrace.check_when_spent(jsonb)',
       'millrace.save_when_spent(int4, jsonb)', 'millrace.shown_bypass(int4)',
       'millrace.abandon_fan_outs(int8[], int4[])', 'millrace.cancel_given_up(int4, text[])',
-      'millrace.cancel_held(int8[], timestamptz)', 'millrace.cancel_children(int4)',
-      'millrace.item_numbers(text[])', 'millrace.check_items(jsonb)',
-      'millrace.check_numbers(millrace.fan_outs, text[])',
+      'millrace.cancel_held(int8[], timestamptz)', 'millrace.forget_fan_outs(int8[])',
+      'millrace.cancel_children(int4)', 'millrace.item_numbers(text[])',
+      'millrace.check_items(jsonb)', 'millrace.check_numbers(millrace.fan_outs, text[])',
       'millrace.check_rows_exist(millrace.pipelines, text[], text[])',
       'millrace.check_rows_differ(millrace.fan_outs, text[], text[])',
       'millrace.check_inserted(regprocedure, jsonb, text[], text[])',
@@ -34012,9 +34296,9 @@ begin
       'millrace.due_rows(millrace.pipelines, timestamptz, text, int4)',
       'millrace.lock_due(millrace.pipelines, text[])',
       'millrace.start_held(millrace.pipelines, int4, text[], timestamptz)',
-      'millrace.next_due(millrace.pipelines, millrace.due_progress)',
-      'millrace.start_due_runs(millrace.pipelines)', 'millrace.start_due()',
-      'millrace.due_findings()', 'millrace.save_endings(int4, int4, jsonb)',
+      'millrace.next_due(millrace.pipelines, millrace.due_progress, int4)',
+      'millrace.start_due_runs(int4, int4)', 'millrace.due_findings()',
+      'millrace.save_endings(int4, int4, jsonb)',
       'millrace.complete_or_end(int4, millrace.work[])',
       'millrace.endings_of(int4, millrace.work[])',
       'millrace.complete_and_end(int4, millrace.work[], int8[], text[])',
@@ -34052,7 +34336,7 @@ begin
       'millrace.hold_message(jsonb, text, timestamptz)',
       'millrace.show_held(millrace.stages, int8[])',
       'millrace.show_going(millrace.stages, int8[])',
-      'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas()',
+      'millrace.let_go(millrace.pipelines, int4)', 'millrace.sweep_quotas(int4)',
       'millrace.hurry_one(int8, text)', 'millrace.hurry(int8, text)',
       'millrace.run_of(text, text)', 'millrace.free_slots(int8[])',
       'millrace.wakes_for_freed(int8[])', 'millrace.counts_in_flight(jsonb)',
@@ -34102,9 +34386,9 @@ begin
       'millrace.pipeline_seen(millrace.caller, text)',
       'millrace.stage_seen(millrace.pipelines, text)',
       'millrace.run_seen(millrace.caller, int8)', 'millrace.note_operator()',
-      'millrace.pass_next(int4, timestamptz, int8)',
+      'millrace.pass_next(int4, timestamptz, int8, int4)',
       'millrace.pass_set(millrace.stages, int8[])',
-      'millrace.next_gate(int4[], timestamptz[], int8[])', 'millrace.sweep_gates()',
+      'millrace.next_gate(int4[], timestamptz[], int8[])', 'millrace.sweep_gates(int4)',
       'millrace.count_consecutive(millrace.fan_outs, int4, int4)',
       'millrace.pass_thresholds(millrace.fan_outs)',
       'millrace.pass_thresholds_guarded(millrace.fan_outs)',
@@ -34232,20 +34516,21 @@ begin
       'millrace.done_before(int8, int4, int4)', 'millrace.deciding_attempts(int4, text[])',
       'millrace.status_states(int4, text[])',
       'millrace.status_path(text, text, text, int4, int4, text)',
-      'millrace.show_due(int4, int4)', 'millrace.write_status_since(millrace.pipelines)',
+      'millrace.show_due(int4, int4)', 'millrace.shown_in_backoff(int4, text[])',
+      'millrace.write_status_since(millrace.pipelines)',
       'millrace.history_of_written(millrace.pipelines)',
       'millrace.pass_over_written(millrace.pipelines, text, text, text, text)',
       'millrace.taking_of_told(millrace.pipelines)',
       'millrace.intake_of_retries(millrace.pipelines, text)',
       'millrace.write_status_intake(millrace.pipelines)',
       'millrace.write_status_triggers(millrace.pipelines)', 'millrace.sweep_fan_out(int8)',
-      'millrace.forget_fan_outs(int4)', 'millrace.sweep_children()',
-      'millrace.prioritise_one(int8, int4)', 'millrace.prioritise(int8, int4)',
-      'millrace.switch(text, text, bool, int8)', 'millrace.pause(text, text)',
-      'millrace.switch_on(text, text, int8)', 'millrace.unpause(text, text)',
-      'millrace.states_of_bypassed(millrace.stages, text[])',
+      'millrace.collect_reported(int4)', 'millrace.prioritise_one(int8, int4)',
+      'millrace.prioritise(int8, int4)', 'millrace.switch(text, text, bool, int8)',
+      'millrace.pause(text, text)', 'millrace.switch_on(text, text, int8)',
+      'millrace.unpause(text, text)', 'millrace.states_of_bypassed(millrace.stages, text[])',
       'millrace.rows_gone(int4, text[])',
       'millrace.start_bypassed(millrace.stages, text[], bool, timestamptz)',
+      'millrace.forget_bypassed(int4, text[])',
       'millrace.take_up_portion(millrace.stages, text[], int4, timestamptz)',
       'millrace.check_take_up(millrace.stages, int4)',
       'millrace.take_up_rows(millrace.stages, int4)', 'millrace.take_up(text, text, int4)',

@@ -220,7 +220,9 @@ describe('what rules look at', () => {
     await addChannel(engine);
     await onlyRule(engine, { name: 'late', kind: 'late', stage: '*' });
     await engine.queued('only', 1000);
-    await minutes(engine, 11);
+    await engine.advance('11 minutes');
+    await engine.sweepAll();
+    await minutes(engine, 1);
     expect(await engine.value('select count(*)::int from millrace.alerts')).toBe(1000);
     const taken = await take(engine);
     expect(taken.map(({ events }) => events.map(({ message }) => message))).toEqual([

@@ -293,10 +293,10 @@ test('more than a portion is left out by the sweep, past rows that somebody hold
   const holder = await openTransaction(engine);
   await holder.query('select from public.items where id <= $1 for update', [ids[599]]);
   expect(await bypass(engine, 'one')).toBe(600);
-  await sweep(engine);
+  await engine.sweepAll();
   expect(await remembered(engine)).toHaveLength(600);
   await holder.query('rollback');
-  await sweep(engine);
+  await engine.sweepAll();
   expect(await remembered(engine)).toHaveLength(1200);
 });
 
@@ -396,13 +396,13 @@ test('what a sweep looks at for a bypass does not grow with what it has left out
     return planRows(
       engine.database.superUrl,
       `set enable_seqscan = off; set enable_mergejoin = off; set enable_hashjoin = off; set enable_memoize = off;
-       select millrace.sweep_bypasses(id) from millrace.pipelines where name = 'flow'`,
+       select millrace.sweep_bypasses(id, 250) from millrace.pipelines where name = 'flow'`,
     );
   };
   const few = await rows();
   await engine.queued('one', 1000);
   await runStage(engine, 'one');
-  for (let round = 0; round < 2; round++) await sweep(engine);
+  await engine.sweepAll();
   await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts');
   const many = await rows();
   expect(await remembered(engine)).toHaveLength(1040);

@@ -76,6 +76,39 @@ test('doctor tells of a sweep that stopped, and of schedules that are gone', asy
   expect((await amiss(engine)).map((row) => row.what)).toEqual(['the sweep has run in the last minute']);
 });
 
+test('doctor tells of a job whose last run failed, with what pg_cron says of it and what helps', async ({ engine }) => {
+  await healthy(engine);
+  const owner = await engine.database.connect('supabase_admin');
+  const ran = (status: string, message: string | null) =>
+    owner.query(
+      `insert into cron.job_run_details (jobid, command, status, return_message)
+       select jobid, command, $1, $2 from cron.job where jobname = 'millrace-sweep'`,
+      [status, message],
+    );
+  await ran('failed', 'connection failed');
+  await ran('starting', null);
+  const finding = { what: 'pg_cron job millrace-sweep' };
+  expect(await amiss(engine)).toEqual([
+    { ...finding, detail: expect.stringMatching(/^its last run failed: connection failed\. .*cron\.host/) },
+  ]);
+  await ran('failed', 'ERROR:  function millrace.sweep_all() does not exist\n');
+  expect(await amiss(engine)).toEqual([
+    {
+      ...finding,
+      detail:
+        'its last run failed: ERROR:  function millrace.sweep_all() does not exist. ' +
+        'To see more, run it by hand: call millrace.sweep_all()',
+    },
+  ]);
+  await ran('succeeded', 'CALL');
+  expect(await amiss(engine)).toEqual([]);
+  await owner.query(`select cron.alter_job(jobid, active := false) from cron.job where jobname = 'millrace-sweep'`);
+  const [off] = await amiss(engine);
+  expect(off).toMatchObject({ ...finding, detail: expect.stringMatching(/^switched off: select cron\.alter_job/) });
+  await engine.sql.query(off?.detail.replace('switched off: ', '') ?? '');
+  expect(await amiss(engine)).toEqual([]);
+});
+
 test('doctor tells of wakes that the functions did not answer', async ({ engine }) => {
   await healthy(engine);
   const owner = await engine.database.connect('supabase_admin');
@@ -191,6 +224,7 @@ test('what doctor remembers of wakes is bounded, and goes with pg_net’s own ro
   await engine.sql.query(
     `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
   );
+  await engine.advance('1 minute');
   await engine.sql.query('select millrace.sweep()');
   expect(await engine.value('select array[count(*), max(request_id)]::int[] from millrace.posts')).toEqual([100, 100]);
   expect(

@@ -298,6 +298,28 @@ test('a user’s write waits for no claim that is charging its tenant, nor the c
   ]);
 });
 
+for (const [stage, free] of [
+  ['one', 0],
+  // What stage one has queued there is part of the row's own start.
+  ['two', 1],
+] as const) {
+  test(`a row that is started over at stage ${stage} again and again uses up its tenant’s quota`, async ({
+    engine,
+  }) => {
+    await bounded(engine, hourly(4));
+    const [id] = await queueKeys(engine, 'a');
+    await work(engine, 'one');
+    const worker = await Worker.of(engine, stage);
+    let taken = 0;
+    for (let time = 0; time < 10; time++) {
+      await engine.queue(stage, [id as string]);
+      taken += (await worker.take(10)).length;
+    }
+    expect(taken).toBe(3 + free);
+    expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'starts', used: 4, allowed: 4, held: 1 }]);
+  });
+}
+
 test('a limit that is raised lets go what was held back within a sweep, one that is dropped everything', async ({
   engine,
 }) => {

@@ -332,19 +332,20 @@ describe('a definition that changes the bound', () => {
   });
 });
 
-test('five thousand late rows take five sweeps, each is reported once and each is resolved', async ({ engine }) => {
+test('of five thousand late rows each is reported once and each is resolved', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 10, ...bound }], { projection: 'none' });
   await engine.insert(5000);
   await engine.rows(`select millrace.queue_stage(s.pipeline_id, s.id, array(select i.id::text from public.items i), '{}')
     from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = 'flow'`);
   await engine.advance('10 minutes');
   expect(await late(engine)).toBe(5000);
-  for (let n = 0; n < 5; n++) expect(await sweep(engine)).toMatchObject({ alerts: 1000 });
+  await engine.sweepAll();
   expect(await sweep(engine)).toMatchObject({ alerts: 0 });
   expect(await late(engine)).toBe(5000);
   expect(await engine.value('select count(distinct run_id)::int from millrace.alerts')).toBe(5000);
   for (let n = 0; n < 5; n++) await runStage(engine, 'only');
-  for (let n = 0; n < 6; n++) await sweep(engine);
+  // The second goes round from the first alert.
+  for (let n = 0; n < 2; n++) await engine.sweepAll();
   expect(await open(engine)).toBe(0);
 });
 

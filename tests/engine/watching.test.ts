@@ -178,6 +178,44 @@ test('prune goes on until it is done: pg_cron calls it again while there is more
   expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
 });
 
+test("prune deletes what pg_cron remembers of each of the engine's own jobs, with an end or without one", async ({
+  engine,
+}) => {
+  const owner = await engine.database.connect('supabase_admin');
+  const commands = [
+    ...(await engine.rows<{ command: string }>('select command from millrace.schedules')).map(({ command }) => command),
+    'select millrace.sweep()',
+    'select millrace.wake_job_poll()',
+    'select millrace.work_bulks()',
+    'select millrace.doctor()',
+  ];
+  const remember = (from: number, start: string | null, end: string | null, status: string) =>
+    owner.query(
+      `insert into cron.job_run_details (runid, command, start_time, end_time, status)
+       select $1 + n, c, millrace.now() - $3::interval, millrace.now() - $4::interval, $5
+       from unnest($2::text[]) with ordinality u(c, n)`,
+      [from, commands, start, end, status],
+    );
+  await remember(100, null, null, 'failed');
+  await remember(200, '2 days', null, 'failed');
+  await remember(300, '2 days', '2 days', 'succeeded');
+  await remember(20_000, null, null, 'failed');
+  await remember(20_100, '1 minute', null, 'running');
+  await remember(20_200, '1 minute', '1 minute', 'succeeded');
+  await engine.sql.query('select millrace.prune()');
+  const left = await engine.rows<{ command: string; runids: number[] }>(
+    `select command, array_agg(runid / 100 order by runid)::int[] as runids from cron.job_run_details group by 1`,
+  );
+  expect(Object.fromEntries(left.map(({ command, runids }) => [command, runids]))).toEqual(
+    Object.fromEntries(
+      commands.map((command) => [
+        command,
+        command === 'select millrace.doctor()' ? [1, 2, 3, 200, 201, 202] : [200, 201, 202],
+      ]),
+    ),
+  );
+});
+
 test("prune deletes old log lines and the engine's own rows of pg_cron's history alone", async ({ engine }) => {
   await engine.sql.query(`select millrace.report('error', 'old', 'an old line')`);
   await engine.advance('91 days');

@@ -162,15 +162,30 @@ describe('an address', () => {
   });
 });
 
-test('Slack is sent one text, in which nothing of a message is markup', async () => {
-  const { received } = await deliver(
-    {},
-    { kind: 'slack', secret: null, events: [{ ...raised, message: '<!channel> a & b\u202e\nc' }], more: 3 },
-  );
+test('Slack shows what a message says as text: no markup, no mention, no link but the playbook’s', async () => {
+  const message = '<!channel> *bold* _it_ `x` a & b\u202e\nc <http://evil.test|click> https://evil.test';
+  const shown = '<!channel> *bold* _it_ `x` a & b c <http://evil.test|click> https://evil.test';
+  const { received } = await deliver({}, { kind: 'slack', secret: null, events: [{ ...raised, message }], more: 3 });
+  const more = '… and 3 more: select * from millrace.rule_alerts where resolved_at is null';
+  const section = (elements: object[]) => ({
+    type: 'rich_text',
+    elements: [{ type: 'rich_text_section', elements }],
+  });
   expect(JSON.parse(received[0]?.body ?? '')).toEqual({
     text:
-      '*Raised*: &lt;!channel&gt; a &amp; b c <https://wiki.example.com/throttle|What to do>\n' +
-      '… and 3 more: select * from millrace.rule_alerts where resolved_at is null',
+      'Raised: &lt;!channel&gt; *bold* _it_ `x` a &amp; b c &lt;http:\u2060//evil.test|click&gt; https:\u2060//evil.test\n' +
+      more,
+    mrkdwn: false,
+    unfurl_links: false,
+    blocks: [
+      section([
+        { type: 'text', text: 'Raised', style: { bold: true } },
+        { type: 'text', text: `: ${shown}` },
+        { type: 'text', text: ' ' },
+        { type: 'link', url: raised.playbook, text: 'What to do' },
+      ]),
+      section([{ type: 'text', text: more }]),
+    ],
   });
 });
 

@@ -12,6 +12,8 @@ import { startWatchdog } from '../../local/platform/watchdog.ts';
 
 export interface ContractTarget {
   connect(): Promise<pg.Client>;
+  /** A session as the superuser, where the server is one of our own. */
+  connectAsSuperuser?: () => Promise<pg.Client>;
   /** The server, when it is one that may be killed. */
   server?: Postgres;
   stop(): Promise<void>;
@@ -54,6 +56,7 @@ export async function startContractTarget(extension: 'pg_net' | 'pg_cron'): Prom
     extension === 'pg_net' ? startPgNet(server.url('supabase_admin'), report) : startPgCron(server.url, report);
   return {
     connect: () => connectTo(server.url('postgres')),
+    connectAsSuperuser: () => connectTo(server.url('supabase_admin')),
     server,
     async stop() {
       await endClients();

@@ -132,6 +132,39 @@ describe('pg_cron', () => {
     expect(found[0].return_message).toMatch(/division by zero/);
   });
 
+  it('lets the superuser alter any job and whose it is, and others their own', async () => {
+    const superuser = await target.connectAsSuperuser?.();
+    if (!superuser) return;
+    const id = await schedule('altered', '* * * * *', note('never'));
+    const { rows } = await superuser.query(`select cron.schedule('contract-theirs', '* * * * *', 'select 1') as id`);
+    const theirs = rows[0].id;
+    try {
+      const job = async (jobid: string) =>
+        (await superuser.query('select schedule, username, active from cron.job where jobid = $1', [jobid])).rows[0];
+      await superuser.query(`select cron.alter_job($1, schedule => '*/2 * * * *', active => false)`, [id]);
+      expect(await job(id)).toEqual({ schedule: '*/2 * * * *', username: 'postgres', active: false });
+      expect(await raised(`select cron.alter_job(${theirs}, active => false)`)).toMatch(
+        /does not exist or you don't own it/,
+      );
+      expect(await raised(`select cron.alter_job(${id}, username => 'postgres')`)).toMatch(/must be superuser/);
+      expect(await raised(`select cron.alter_job(${id})`)).toMatch(/no updates specified/);
+      await superuser.query(`select cron.alter_job($1, username => 'postgres')`, [theirs]);
+      expect(await job(theirs)).toMatchObject({ username: 'postgres', active: true });
+      expect(await raised(`select cron.alter_job(${theirs}, active => false)`)).toBe('');
+    } finally {
+      await superuser.query('select cron.unschedule($1::bigint)', [theirs]).catch(() => {});
+    }
+  });
+
+  it('records a run that found no session, without times', async () => {
+    const superuser = await target.connectAsSuperuser?.();
+    if (!superuser) return;
+    const id = await schedule('lost', '1 second', note('never'));
+    await superuser.query(`update cron.job set database = 'gone' where jobid = $1`, [id]);
+    const run = await until(async () => (await runs(id)).find(({ status }) => status === 'failed'));
+    expect(run).toMatchObject({ return_message: 'connection failed', start_time: null, end_time: null });
+  });
+
   it('stops a job that is switched off, changed or removed', async () => {
     const id = await schedule('switched', '1 second', note('on'));
     await until(async () => (await notes()).length > 0);

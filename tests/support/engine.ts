@@ -69,6 +69,11 @@ export class Engine {
     await this.sql.query('update public.test_clock set at = at + $1::interval', [interval]);
   }
 
+  /** Sweeps until nothing is left to sweep, portion by portion, as pg_cron does. */
+  async sweepAll(): Promise<void> {
+    await this.sql.query('call millrace.sweep_all()');
+  }
+
   async now(): Promise<Date> {
     return this.value<Date>('select millrace.now()');
   }

@@ -140,7 +140,8 @@ begin
         or i > v_until
         or i = any (v_found.run_ids)
       order by i))[:20],
-    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults;
+    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults
+  where c.id;
   return nullif(v_found.faults, 0);
 end
 $$;

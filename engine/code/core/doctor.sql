@@ -62,15 +62,31 @@ declare
     where s.name = 'last_sweep_at');
 begin
   return query
-    select 'pg_cron job ' || j.name, coalesce(c.active, false),
+    select 'pg_cron job ' || j.name,
+      coalesce(c.active and l.status is distinct from 'failed', false),
       case
-        when c.active then c.schedule
-        when c.jobid is null then
-          format('missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
-        else format('switched off: select cron.alter_job(%s, active := true)', c.jobid)
+        when c.jobid is null then format(
+          'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
+        when not c.active then 'switched off: select cron.alter_job('
+          || c.jobid || ', active := true)'
+        when l.status = 'failed' then format('its last run failed: %s. %s', l.message, case
+          when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see what it '
+            'may log in by and the setting cron.host, or have it run jobs without a connection '
+            '(cron.use_background_workers)', c.nodename, c.nodeport, c.username)
+          else format('To see more, run it by hand: %s', c.command)
+        end)
+        else c.schedule
       end
     from millrace.schedules j
-    left join cron.job c on c.jobname = j.name;
+    left join cron.job c on c.jobname = j.name
+    left join lateral (
+      select d.status, btrim(d.return_message, E' \n.') as message
+      from cron.job_run_details d
+      where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
+        -- The history of other jobs may be long.
+        and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
+      order by d.runid desc
+      limit 1) l on true;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),

@@ -108,7 +108,7 @@ begin
   where r.id = any (p_run_ids) and r.fan_out_id is not null;
   update millrace.fan_outs f
   set state = 'abandoned'
-  where f.run_id = any (p_run_ids) and f.state in ('open', 'finished');
+  where f.run_id = any (p_run_ids) and f.state <> 'abandoned';
   insert into millrace.dropped_metadata (metadata_id)
   select distinct r.metadata_id
   from millrace.runs r

@@ -147,10 +147,16 @@ begin
     began_at = excluded.began_at, ended_at = null;
   perform millrace.prune_decisions();
   delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind.
+  -- By command: a job that was unscheduled has left its history behind. A run that found no
+  -- session, or that a crash ended, tells no time, or only when it began.
   delete from cron.job_run_details d
-  where d.command ~ '^select millrace\.(sweep|wake_job_poll|prune)\(\)$'
-    and d.end_time < millrace.now() - interval '1 day';
+  where d.command
+      ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|work_bulks|prune)\(\)$'
+    and case
+      when d.end_time is null and d.start_time is null then d.runid < (
+        select max(o.runid) - 10000 from cron.job_run_details o)
+      else coalesce(d.end_time, d.start_time) < millrace.now() - interval '1 day'
+    end;
 end
 $$;
 

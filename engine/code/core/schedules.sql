@@ -64,10 +64,27 @@ begin
 end
 $$;
 
+-- Sees to it that the poller is scheduled as it should be, and wakes it where nobody has polled for
+-- a minute.
+create or replace function millrace.keep_polling() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.schedule_polls();
+  if exists (
+      select
+      from millrace.attempts a
+      where a.poll_at <= millrace.now() - interval '1 minute') then
+    perform millrace.wake_job_poll();
+  end if;
+end
+$$;
+
 create or replace view millrace.schedules as
 select *
 from (values
-  ('millrace-sweep', '10 seconds', 'select millrace.sweep()'),
+  ('millrace-sweep', '10 seconds', 'call millrace.sweep_all()'),
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
 comment on view millrace.schedules is
   'The jobs that pg_cron must have at any time; those that come and go are not among them.';
@@ -77,5 +94,5 @@ from millrace.schedules j;
 
 -- Nobody but the owner calls into the schema; each file says by name who calls the public functions
 -- that it makes.
-revoke all on all functions in schema millrace from public;
+revoke all on all routines in schema millrace from public;
 notify pgrst, 'reload schema';

@@ -1,27 +1,29 @@
 -- The sweep: recovery
 --
--- pg_cron calls sweep() every ten seconds; when it stalls, workers and callbacks do. It makes good
--- whatever got lost: leases of dead workers, jobs that never came back, retries that fell due,
--- wake-ups that nobody heard. It also starts what is due. When idle it costs a few index probes a
--- stage.
+-- pg_cron calls sweep_all() every ten seconds; when it stalls, workers and callbacks call
+-- millrace_sweep(). It makes good whatever got lost: leases of dead workers, jobs that never came
+-- back, retries that fell due, wake-ups that nobody heard. It also starts what is due. What there
+-- is to do to-sweep.sql finds; when idle that is all.
+--
+-- The rows that a transaction of the sweep changes are held until it commits, and a user who writes
+-- one of them waits. So it works in portions, and sweep_all() commits after each; sweep(), which
+-- is one transaction, ends with the first part that has more than a portion.
 
--- Sweeps one pipeline. It reports a fault of that pipeline, such as a table that was dropped, which
--- must not end the recovery of the others.
-create or replace function millrace.sweep_pipeline(
-  p_pipeline_id int, out leases int, out deadlines int, out woken int
-)
+-- How many rows one portion holds at most.
+create or replace function millrace.portion() returns int
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 250
+$$;
+
+-- Wakes the stages of a pipeline that have ready work; returns how many.
+create or replace function millrace.wake_ready(p_pipeline_id int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_context text;
 begin
-  leases := millrace.sweep_leases(p_pipeline_id, 5000);
-  deadlines := millrace.sweep_deadlines(p_pipeline_id, 5000);
-  perform millrace.sweep_limits(p_pipeline_id);
-  perform millrace.show_due(p_pipeline_id, 5000);
-  perform millrace.sweep_bypasses(p_pipeline_id);
-  woken := millrace.wake(array(
+  return millrace.wake(array(
     select s.id
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
@@ -29,58 +31,6 @@ begin
       and s.kind <> 'gate'
       and not s.bypassed
       and millrace.has_ready_work(s.id)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-        'The sweep of pipeline %s failed: %s',
-        (select p.name from millrace.pipelines p where p.id = p_pipeline_id),
-        sqlerrm)) then
-      raise;
-    end if;
-end
-$$;
-
--- Sweeps children and decisions; null where that failed, which ends no other part of the recovery.
-create or replace function millrace.sweep_features() returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_children record;
-  v_context text;
-begin
-  v_children := millrace.sweep_children();
-  perform millrace.close_decisions(1000);
-  return to_jsonb(v_children);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of children and decisions failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return null;
-end
-$$;
-
--- Checks the invariants of the next runs; a fault of the check itself ends no other part.
-create or replace function millrace.sweep_checks() returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-begin
-  return jsonb_strip_nulls(jsonb_build_object('faults', millrace.go_on_checking(500)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of the invariants failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return '{}';
 end
 $$;
 
@@ -127,9 +77,55 @@ begin
 end
 $$;
 
--- Sweeps everything. Nothing that a user's trigger waits for holds it up for longer than two
--- seconds.
-create or replace function millrace.sweep() returns jsonb
+-- Has a part of the sweep do what it may in one portion; returns how much that was.
+create or replace function millrace.sweep_part(p_part text, p_id bigint) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline int := p_id;
+  v_most int := millrace.portion();
+begin
+  case p_part
+    when 'leases' then return millrace.sweep_leases(v_pipeline, v_most);
+    when 'deadlines' then return millrace.sweep_deadlines(v_pipeline, v_most);
+    when 'limits' then perform millrace.sweep_limits(v_pipeline);
+    when 'shown' then return millrace.show_due(v_pipeline, v_most);
+    when 'bypassed' then return millrace.sweep_bypasses(v_pipeline, v_most);
+    when 'woken' then return millrace.wake_ready(v_pipeline);
+    when 'due' then return millrace.start_due_runs(v_pipeline, v_most);
+    when 'quotas' then return millrace.sweep_quotas(v_most);
+    when 'collected' then return millrace.collect_reported(v_most);
+    when 'cancelled' then return millrace.cancel_children(v_most);
+    when 'decisions' then return millrace.close_decisions(v_most);
+    when 'passed' then return (millrace.sweep_gates(v_most) ->> 'passed')::int;
+    when 'bounds' then return millrace.follow_bounds(v_most);
+    when 'alerts' then return millrace.raise_alerts(v_most);
+    when 'resolved' then return millrace.resolve_alerts(v_most);
+    when 'ages' then perform millrace.follow_ages(5000);
+    when 'pulses' then return millrace.sweep_pulses();
+    when 'leftovers' then perform millrace.forget_leftovers();
+    when 'old' then perform millrace.prune_old();
+    when 'faults' then return millrace.go_on_checking(500);
+    when 'throttles' then perform millrace.end_throttles();
+    when 'shared' then perform millrace.sweep_shared_limits();
+    when 'polls' then perform millrace.keep_polling();
+    when 'bulk_job' then perform millrace.schedule_bulks();
+    when 'rules' then perform millrace.judge_rules();
+    when 'messages' then perform millrace.send_messages();
+    when 'bulks' then perform millrace.work_slice(p_id);
+      return 1;
+  end case;
+  return 0;
+end
+$$;
+
+-- Does one portion of a part of the sweep. more: it may have more to do, which it can do now. A
+-- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
+-- a user's trigger waits for holds it up for longer than two seconds.
+create or replace function millrace.sweep_portion(
+  p_part text, p_id bigint, out done int, out more boolean
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s'
@@ -138,33 +134,60 @@ set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_done jsonb;
+  v_context text;
 begin
-  perform millrace.sweep_quotas();
-  select jsonb_build_object(
-    'leases', coalesce(sum(s.leases), 0),
-    'deadlines', coalesce(sum(s.deadlines), 0),
-    'woken', coalesce(sum(s.woken), 0)) into v_done
-  from millrace.pipelines p
-  cross join lateral millrace.sweep_pipeline(p.id) s;
-  v_done := v_done || coalesce(millrace.sweep_features(), '{}');
-  v_done := v_done || (select to_jsonb(l) from millrace.sweep_alerts() l);
-  v_done := v_done || jsonb_build_object('pulses', millrace.sweep_figures());
-  perform millrace.sweep_rules();
-  perform millrace.forget_leftovers();
-  v_done := v_done || millrace.start_due();
-  v_done := v_done || millrace.sweep_checks() || millrace.sweep_operators();
-  perform millrace.sweep_shared_limits();
-  perform millrace.schedule_polls();
-  if exists (
+  done := coalesce(millrace.sweep_part(p_part, p_id), 0);
+  more := case
+    when p_part in ('pulses', 'woken', 'faults', 'bulks') then false
+    -- These go round, and hold what has ended alone.
+    when p_part in ('decisions', 'resolved') then exists (
       select
-      from millrace.attempts a
-      where a.poll_at <= millrace.now() - interval '1 minute') then
-    perform millrace.wake_job_poll();
-  end if;
-  -- Near its end, since what it passes is held until the sweep commits.
-  v_done := v_done || millrace.sweep_gates();
-  -- In a form that reads the same in every session, whatever its DateStyle.
+      from millrace.settings s
+      where s.name = case p_part when 'decisions' then 'decisions_seen' else 'alerts_seen' end
+        and s.value <> '0')
+    else done >= millrace.portion()
+  end;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+        'The sweep failed at %s%s: %s', p_part, coalesce(' of pipeline ' || (
+          select p.name
+          from millrace.pipelines p
+          where p.id = p_id and p_part <> 'bulks'), ''), sqlerrm)) then
+      raise;
+    end if;
+    done := 0;
+    more := false;
+end
+$$;
+
+-- Lists what there is to sweep but for what has been swept, which p_done names.
+create or replace function millrace.to_sweep(p_done text[])
+returns table (part text, id bigint, name text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.part, t.id, concat_ws(' ', t.part, t.id)
+    from (
+      select * from millrace.pipelines_to_sweep()
+      union all
+      select * from millrace.rest_to_sweep()
+      union all
+      select * from millrace.upkeep_to_sweep()) t
+    where concat_ws(' ', t.part, t.id) <> all (p_done);
+end
+$$;
+
+-- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
+-- its DateStyle.
+create or replace function millrace.note_sweep() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)
   where s.name in (
@@ -172,12 +195,76 @@ begin
     from millrace.settings o
     where o.name = 'last_sweep_at'
     for update skip locked);
-  return v_done;
+end
+$$;
+
+-- Sweeps in one transaction. It looks again for what came up while it swept.
+create or replace function millrace.sweep() returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_counts jsonb := '{"leases": 0, "deadlines": 0, "woken": 0, "collected": 0, "cancelled": 0,
+    "alerts": 0, "resolved": 0, "pulses": 0, "due": 0, "bulks": 0}';
+  v_done text[] := '{}';
+  v_before text[];
+  v_part record;
+  v_portion record;
+begin
+  loop
+    v_before := v_done;
+    for v_part in select t.* from millrace.to_sweep(v_done) t loop
+      v_portion := millrace.sweep_portion(v_part.part, v_part.id);
+      v_done := v_done || v_part.name;
+      if v_portion.done > 0 then
+        v_counts := v_counts || jsonb_build_object(v_part.part,
+          coalesce((v_counts ->> v_part.part)::int, 0) + v_portion.done);
+      end if;
+      if v_portion.more then
+        return v_counts || '{"more": true}';
+      end if;
+    end loop;
+    exit when v_done = v_before;
+  end loop;
+  perform millrace.note_sweep();
+  return v_counts;
 end
 $$;
 comment on function millrace.sweep() is
   'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups; '
-  'starts runs of rows that are due; raises alerts. Harmless at any time.';
+  'starts runs of rows that are due; raises alerts. Harmless at any time. In one transaction, so '
+  'it ends once it has changed some 250 rows, and says "more": call it again, or sweep_all().';
+
+-- Sweeps everything, for up to fifty seconds, and commits after each portion. It sets nothing in
+-- its header, since Postgres lets no such procedure commit; all that it calls does.
+create or replace procedure millrace.sweep_all()
+language plpgsql
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '50 seconds';
+  v_done text[] := '{}';
+  v_before text[];
+  v_part record;
+  v_portion record;
+begin
+  loop
+    v_before := v_done;
+    for v_part in select t.* from millrace.to_sweep(v_done) t loop
+      loop
+        v_portion := millrace.sweep_portion(v_part.part, v_part.id);
+        commit;
+        exit when not v_portion.more or clock_timestamp() >= v_until;
+      end loop;
+      v_done := v_done || v_part.name;
+    end loop;
+    exit when v_done = v_before or clock_timestamp() >= v_until;
+  end loop;
+  perform millrace.note_sweep();
+end
+$$;
+comment on procedure millrace.sweep_all() is
+  'Does what millrace.sweep() does, all of it, and commits after each 250 rows or so: whoever '
+  'writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.';
 
 -- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that
 -- may have piled up.

@@ -249,10 +249,8 @@ begin
 end
 $$;
 
--- Adds figures up, counts what is under way and deletes old figures; of many pulses it leaves what
--- takes too long to the next sweep.
--- As in sweep_pipeline(), a fault is reported and ends no other part of the sweep.
-create or replace function millrace.sweep_figures() returns int
+-- Adds pulses up for a moment; of many it leaves what takes longer to the next sweep.
+create or replace function millrace.sweep_pulses() returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -260,23 +258,25 @@ declare
   v_until timestamptz := millrace.now() + interval '100 milliseconds';
   v_pulses int := 0;
   v_taken int;
-  v_context text;
 begin
   loop
     v_taken := millrace.fold_figures();
     v_pulses := v_pulses + v_taken;
     exit when v_taken < 3000 or millrace.now() > v_until;
   end loop;
-  perform millrace.prune_figures();
-  perform millrace.follow_ages(5000);
   return v_pulses;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of figures failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return 0;
+end
+$$;
+
+-- Deletes what is older than it is kept, some thousand at a time: figures, lines of the journal,
+-- and what was spent in windows that are over.
+create or replace function millrace.prune_old() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.prune_journal();
+  perform millrace.sum_limit_uses(10000);
+  perform millrace.prune_figures();
 end
 $$;

@@ -18,9 +18,11 @@ end
 $$;
 
 -- Sets the time at which up to so many open attempts of a stage are late, after its bound was
--- changed; returns how many it found to differ. define() leaves that to the sweep: it holds the
--- entity table, for which those may wait that hold the attempts.
-create or replace function millrace.follow_bound(p_stage_id int, p_limit int) returns int
+-- changed. differ: how many it found; changed: how many of them nobody held. define() leaves that
+-- to the sweep: it holds the entity table, for which those may wait that hold the attempts.
+create or replace function millrace.follow_bound(
+  p_stage_id int, p_limit int, out differ int, out changed int
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -57,30 +59,35 @@ begin
           and l.stage_id = a.stage_id
           and l.execution = a.number - a.retry_count
           and l.resolved_at is null))
-    limit p_limit);
+    limit 5000);
   with held as (
     select a.id, a.run_id, a.number - a.retry_count as execution
     from millrace.attempts a
     where a.id = any (v_ids)
       and a.state in ('queued', 'started', 'waiting')
     order by a.id
+    limit p_limit
     for no key update skip locked
   )
   update millrace.attempts a
   set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla
   from held h
   where a.id = h.id;
-  return cardinality(v_ids);
+  get diagnostics changed = row_count;
+  differ := cardinality(v_ids);
 end
 $$;
 
--- Applies bounds that a definition gave, changed or dropped to the attempts that are open.
-create or replace function millrace.follow_bounds() returns void
+-- Applies bounds that a definition gave, changed or dropped to up to so many of the attempts that
+-- are open; returns to how many.
+create or replace function millrace.follow_bounds(p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
+  v_followed record;
+  v_set int := 0;
 begin
   for v_stage in
     select s.id, s.sla_changed_at
@@ -88,9 +95,12 @@ begin
     where s.sla_changed_at is not null
     order by s.id
   loop
+    exit when v_set >= p_limit;
+    v_followed := millrace.follow_bound(v_stage.id, p_limit - v_set);
+    v_set := v_set + v_followed.changed;
     -- For a minute it looks again: whoever queued while the definition was being committed did so
     -- under the former bound.
-    if millrace.follow_bound(v_stage.id, 5000) = 0
+    if v_followed.differ = 0
        and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
       update millrace.stages s
       set sla_changed_at = null
@@ -102,5 +112,6 @@ begin
         for update skip locked);
     end if;
   end loop;
+  return v_set;
 end
 $$;

@@ -182,8 +182,9 @@ begin
 end
 $$;
 
--- Messages that were tried in the future, before the clock was set back, wait from now on.
-create or replace function millrace.mend_clock() returns void
+-- Wakes the function that sends, if a message is due. Those that were tried in the future, before
+-- the clock was set back, wait from now on.
+create or replace function millrace.send_messages() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -198,6 +199,7 @@ begin
     where o.state = 'waiting'
       and o.tried_at > v_now
     for update skip locked);
+  perform millrace.wake_alerts_send();
 end
 $$;
 

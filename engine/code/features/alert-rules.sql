@@ -380,25 +380,3 @@ begin
   return true;
 end
 $$;
-
--- Judges the rules when a minute has begun, and wakes the function that sends where something is
--- due. As in sweep_pipeline(), no part of the sweep may end the others.
-create or replace function millrace.sweep_rules() returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-begin
-  perform millrace.judge_rules();
-  perform millrace.mend_clock();
-  perform millrace.wake_alerts_send();
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of alert rules failed: ' || sqlerrm) then
-      raise;
-    end if;
-end
-$$;

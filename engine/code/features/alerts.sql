@@ -218,25 +218,6 @@ begin
 end
 $$;
 
--- Raises and resolves alerts, some thousand at a time. As in sweep_pipeline(), no part of the sweep
--- may end the others: it reports its faults in millrace.log.
-create or replace function millrace.sweep_alerts(out alerts int, out resolved int)
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.follow_bounds();
-  alerts := millrace.raise_alerts(1000);
-  resolved := millrace.resolve_alerts(1000);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'sweep_failed', 'The sweep of alerts failed: ' || sqlerrm);
-end
-$$;
-
 -- Removes the alerts of runs that are being deleted, without waiting for anybody. It leaves one
 -- that the sweep is resolving this very moment to prune_alerts().
 create or replace function millrace.forget_alerts(p_run_ids bigint[]) returns void

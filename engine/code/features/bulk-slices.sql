@@ -276,8 +276,7 @@ begin
 end
 $$;
 
--- Works off a slice of each bulk that runs, for pg_cron and the sweep. A fault of one ends no
--- other.
+-- Works off a slice of each bulk that runs, for pg_cron. A fault of one ends no other.
 create or replace function millrace.work_bulks() returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -335,28 +334,5 @@ exception
         'The job of the bulks could not be scheduled: ' || sqlerrm) then
       raise;
     end if;
-end
-$$;
-
--- The sweep's part: throttles whose time is over, a slice of each bulk, old lines of the journal.
-create or replace function millrace.sweep_operators() returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_context text;
-begin
-  perform millrace.end_throttles();
-  perform millrace.prune_journal();
-  perform millrace.schedule_bulks();
-  return jsonb_build_object('bulks', millrace.work_bulks());
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of throttles, bulks and the journal failed: ' || sqlerrm) then
-      raise;
-    end if;
-    return '{}';
 end
 $$;

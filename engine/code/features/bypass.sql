@@ -165,12 +165,14 @@ begin
         and a.state = 'queued'
         and (a.queue_at, a.id) > (v_last_at, v_last_id)
       order by a.queue_at, a.id
-      limit 500) q;
+      limit least(p_limit, 500)) q;
     exit when v_next.found = 0;
     v_last_at := v_next.last_at;
     v_last_id := v_next.ids[v_next.found];
     v_done := v_done + millrace.bypass_portion(p_stage, v_next.ids, v_reason, v_until);
-    exit when v_next.found < 500 or v_done >= p_limit or clock_timestamp() >= v_until;
+    exit when v_next.found < least(p_limit, 500)
+      or v_done >= p_limit
+      or clock_timestamp() >= v_until;
   end loop;
   return v_done;
 end
@@ -411,15 +413,15 @@ begin
 end
 $$;
 
--- The sweep begins and ends bypasses of a pipeline, and skips what has been queued at a bypassed
--- stage since. A fault of it ends no other part of the recovery.
-create or replace function millrace.sweep_bypasses(p_pipeline_id int) returns void
+-- The sweep begins and ends bypasses of a pipeline, and skips up to so much of what has been queued
+-- at bypassed stages since; returns how much.
+create or replace function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
-  v_context text;
+  v_skipped int := 0;
 begin
   for v_stage in
     select s.*
@@ -429,17 +431,11 @@ begin
     order by s.id
   loop
     v_stage := millrace.settle_bypass(v_stage);
-    if v_stage.bypassed then
-      perform millrace.bypass_queued(v_stage, 5000);
+    if v_stage.bypassed and v_skipped < p_limit then
+      v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
     end if;
   end loop;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of bypassed stages failed: ' || sqlerrm) then
-      raise;
-    end if;
+  return v_skipped;
 end
 $$;
 

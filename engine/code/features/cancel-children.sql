@@ -95,6 +95,29 @@ begin
 end
 $$;
 
+-- Forgets those of these fan-outs that are closed and whose parents were deleted.
+create or replace function millrace.forget_fan_outs(p_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with forgotten as (
+    delete from millrace.fan_outs f
+    where f.id = any (p_ids)
+      and f.state = 'closed'
+      and not exists (select from millrace.runs r where r.id = f.run_id)
+    returning f.id
+  ), progress as (
+    delete from millrace.fan_progress p
+    using forgotten f
+    where p.fan_out_id = f.id
+  )
+  delete from millrace.former_costs c
+  using forgotten f
+  where c.fan_out_id = f.id;
+end
+$$;
+
 -- Cancels up to so many children of abandoned fan-outs; returns how many. Those whose row somebody
 -- holds are left to the next call.
 create or replace function millrace.cancel_children(p_limit int) returns int
@@ -149,6 +172,7 @@ begin
   where f.id = any (v_fan_outs)
     and not exists (
       select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
+  perform millrace.forget_fan_outs(v_fan_outs);
   return v_count;
 end
 $$;

@@ -203,99 +203,82 @@ end
 $$;
 
 -- Looks at the rows of a pipeline that became due since the sweep looked last, and at the next of
--- all that are past due; returns those that may start, a portion of each.
+-- all that are past due, unless the former are a portion; returns those that may start.
 create or replace function millrace.next_due(
-  p_pipeline millrace.pipelines, p_progress millrace.due_progress
+  p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit int
 ) returns text[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_portion constant int := 1000;
   v_look constant int := 5000;
   v_ways int[] := millrace.ways_of(p_pipeline.id);
   v_now timestamptz := millrace.now();
   v_fresh record;
   v_row record;
   v_looked int := 0;
+  v_room int;
   v_keys text[] := '{}';
 begin
   select count(*) as looked, max(k.due) as last,
     coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key, k.due)), '{}') as keys
   into v_fresh
-  from millrace.due_rows(p_pipeline, p_progress.seen_until, null, v_portion) k;
+  from millrace.due_rows(p_pipeline, p_progress.seen_until, null, p_limit) k;
+  v_room := p_limit - cardinality(v_fresh.keys);
   for v_row in
     select k.key, k.due
-    from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key, v_look) k
+    from millrace.due_rows(p_pipeline, p_progress.lap_at, p_progress.lap_key,
+      case when v_room > 0 then v_look else 0 end) k
   loop
     v_looked := v_looked + 1;
     if millrace.is_rested(v_ways, v_row.key, v_row.due) then
       v_keys := v_keys || v_row.key;
     end if;
-    exit when cardinality(v_keys) = v_portion;
+    exit when cardinality(v_keys) = v_room;
   end loop;
   update millrace.due_progress d
-  set seen_until = case when v_fresh.looked = v_portion then v_fresh.last else v_now end,
-    lap_at = case when v_looked = v_look or cardinality(v_keys) = v_portion then v_row.due end,
-    lap_key = case when v_looked = v_look or cardinality(v_keys) = v_portion then v_row.key end
+  set seen_until = case v_fresh.looked
+      when p_limit then v_fresh.last
+      when 0 then d.seen_until
+      else v_now
+    end,
+    lap_at = case
+      when v_room = 0 then d.lap_at
+      when v_looked = v_look or cardinality(v_keys) = v_room then v_row.due
+    end,
+    lap_key = case
+      when v_room = 0 then d.lap_key
+      when v_looked = v_look or cardinality(v_keys) = v_room then v_row.key
+    end
   where d.pipeline_id = p_pipeline.id;
   return array(select distinct k from unnest(v_fresh.keys || v_keys) k);
 end
 $$;
 
--- Starts the due runs of one pipeline, as many as one sweep may; returns how many. Whoever holds
--- its progress does, so that two sweeps at once never look at the same rows.
-create or replace function millrace.start_due_runs(p_pipeline millrace.pipelines) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_progress millrace.due_progress;
-begin
-  select d.* into v_progress
-  from millrace.due_progress d
-  where d.pipeline_id = p_pipeline.id
-  for update skip locked;
-  if not found then
-    return 0;
-  end if;
-  return millrace.start_held(p_pipeline, millrace.first_stage(p_pipeline.id),
-    millrace.lock_due(p_pipeline, millrace.next_due(p_pipeline, v_progress)),
-    clock_timestamp() + interval '2 seconds');
-end
-$$;
-
--- Starts the due runs of all pipelines that have some; says how many where any pipeline declares
--- a column. A fault of one, such as a column that was renamed, ends no other part of the sweep.
-create or replace function millrace.start_due() returns jsonb
+-- Starts up to so many due runs of a pipeline; returns how many. Whoever holds its progress does,
+-- so that two sweeps at once never look at the same rows.
+create or replace function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
-  v_started int;
-  v_context text;
+  v_progress millrace.due_progress;
 begin
-  for v_pipeline in
-    select p.*
-    from millrace.pipelines p
-    where p.due_column is not null
-      and p.enabled
-    order by p.id
-  loop
-    v_started := coalesce(v_started, 0);
-    begin
-      v_started := v_started + millrace.start_due_runs(v_pipeline);
-    exception
-      when query_canceled or assert_failure or others then
-        get stacked diagnostics v_context = pg_exception_context;
-        if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-            'The due runs of pipeline %s cannot start: %s', v_pipeline.name, sqlerrm)) then
-          raise;
-        end if;
-    end;
-  end loop;
-  return jsonb_strip_nulls(jsonb_build_object('due', v_started));
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if not exists (select from millrace.due_rows(v_pipeline, null, null, 1)) then
+    return 0;
+  end if;
+  select d.* into v_progress
+  from millrace.due_progress d
+  where d.pipeline_id = p_pipeline_id
+  for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  return millrace.start_held(v_pipeline, millrace.first_stage(p_pipeline_id),
+    millrace.lock_due(v_pipeline, millrace.next_due(v_pipeline, v_progress, p_limit)),
+    clock_timestamp() + interval '2 seconds');
 end
 $$;
 

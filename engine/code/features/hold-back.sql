@@ -191,53 +191,65 @@ begin
 end
 $$;
 
--- Makes due what is held back by a quota that was changed or dropped, so many at a time; the next
--- claims ask the new numbers. Returns how many it found.
-create or replace function millrace.let_go(p_pipeline millrace.pipelines, p_limit int)
-returns int
+-- Makes due up to so much of what is held back by a quota that was changed or dropped, and one
+-- page more; the next claims ask the new numbers. It goes on behind what somebody locks. held:
+-- there was some; gone: how much it has let go.
+create or replace function millrace.let_go(
+  p_pipeline millrace.pipelines, p_limit int, out held boolean, out gone int
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_found bigint[];
+  v_page bigint[];
   v_group record;
 begin
-  v_found := array(
-    select a.id
-    from millrace.stages s
-    cross join lateral (
-      select o.id, o.run_id, o.error
-      from millrace.attempts o
-      where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
-      order by o.queue_at, o.id) a
-    join millrace.runs r on r.id = a.run_id
-    where s.counted
-      and r.quota_of = p_pipeline.id
-      and a.error -> 'quota' is distinct from p_pipeline.quota
-    limit p_limit);
-  for v_group in
-    select s as stage, array_agg(a.id) as attempt_ids
-    from unnest(millrace.lock_attempts(v_found)) i
-    join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
-    join millrace.stages s on s.id = a.stage_id
-    group by s
-  loop
-    perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
-    perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+  held := false;
+  gone := 0;
+  while gone < p_limit loop
+    v_page := array(
+      select a.id
+      from millrace.stages s
+      cross join lateral (
+        select o.id, o.run_id, o.error
+        from millrace.attempts o
+        where o.stage_id = s.id and o.held and o.queue_at is not null and o.state = 'queued'
+        order by o.queue_at, o.id) a
+      join millrace.runs r on r.id = a.run_id
+      where s.counted
+        and r.quota_of = p_pipeline.id
+        and a.error -> 'quota' is distinct from p_pipeline.quota
+        and a.id > coalesce(v_page[cardinality(v_page)], 0)
+      order by a.id
+      limit p_limit);
+    exit when cardinality(v_page) = 0;
+    held := true;
+    for v_group in
+      select s as stage, array_agg(a.id) as attempt_ids
+      from unnest(millrace.lock_attempts(v_page)) i
+      join millrace.attempts a on a.id = i and a.state = 'queued' and a.held
+      join millrace.stages s on s.id = a.stage_id
+      group by s
+    loop
+      perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
+      perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+      gone := gone + cardinality(v_group.attempt_ids);
+    end loop;
   end loop;
-  return cardinality(v_found);
 end
 $$;
 
--- The sweep adds up what tenants have used, and lets go what a changed definition no longer holds
--- back.
-create or replace function millrace.sweep_quotas() returns void
+-- The sweep adds up what tenants have used, and lets go up to so much of what a changed definition
+-- no longer holds back; returns how much.
+create or replace function millrace.sweep_quotas(p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
+  v_let_go record;
+  v_gone int := 0;
 begin
   perform millrace.sum_uses(10000);
   for v_pipeline in
@@ -246,9 +258,12 @@ begin
     where p.quota_changed_at is not null
     order by p.id
   loop
+    exit when v_gone >= p_limit;
+    v_let_go := millrace.let_go(v_pipeline, p_limit - v_gone);
+    v_gone := v_gone + v_let_go.gone;
     -- For a minute it looks again: a claim that was under way may hold back by the former
     -- numbers.
-    if millrace.let_go(v_pipeline, 5000) = 0
+    if not v_let_go.held
       and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
       update millrace.pipelines p
       set quota_changed_at = null
@@ -259,11 +274,6 @@ begin
         for update skip locked);
     end if;
   end loop;
-exception
-  when others then
-    if millrace.error_kind(sqlstate) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'sweep_failed', 'The sweep of quotas failed: ' || sqlerrm);
+  return v_gone;
 end
 $$;

@@ -355,7 +355,7 @@ begin
       order by f.attempt_id
       limit 5000));
     if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, 1000);
+      perform millrace.adopt_attempts(v_stage, millrace.portion());
       perform millrace.drop_old_news(v_stage.id);
     end if;
     perform millrace.count_attempts(v_stage, 1000);

@@ -7,19 +7,18 @@
 -- allow is counted once for several sets. last_id is where it has come to; null where nothing more
 -- can be passed now.
 create or replace function millrace.pass_next(
-  p_stage_id int, p_after_at timestamptz, p_after_id bigint,
+  p_stage_id int, p_after_at timestamptz, p_after_id bigint, p_limit int,
   out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  c_many constant int := 2000;
   c_set constant int := 500;
   v_now timestamptz := millrace.now();
   v_stage millrace.stages;
   v_limiter millrace.limiters;
-  v_room int := c_many;
+  v_room int := p_limit;
   v_page record;
   v_set record;
 begin
@@ -32,7 +31,7 @@ begin
     end if;
     -- A definition may have changed the limits until now.
     select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-    v_room := (millrace.room_at(v_stage, v_limiter, c_many)).room;
+    v_room := (millrace.room_at(v_stage, v_limiter, p_limit)).room;
   end if;
   select array_agg(q.id) as ids, max(q.queue_at) as last_at into v_page
   from (
@@ -110,9 +109,9 @@ begin
 end
 $$;
 
--- Passes the gates of all pipelines; says how many attempts passed. A fault at one gate, such as a
--- table that was dropped, keeps no other closed.
-create or replace function millrace.sweep_gates() returns jsonb
+-- Passes the gates of all pipelines, up to so many attempts; says how many. A fault at one gate,
+-- such as a table that was dropped, keeps no other closed.
+create or replace function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -132,11 +131,12 @@ declare
   v_ready int[] := '{}';
   v_context text;
 begin
-  while cardinality(v_gates) > 0 and millrace.now() < v_until loop
+  while cardinality(v_gates) > 0 and v_passed < p_limit and millrace.now() < v_until loop
     v_place := millrace.next_gate(v_gates, v_at, v_ids);
     exit when v_place is null;
     begin
-      v_set := millrace.pass_next(v_gates[v_place], v_at[v_place], v_ids[v_place]);
+      v_set := millrace.pass_next(
+        v_gates[v_place], v_at[v_place], v_ids[v_place], p_limit - v_passed);
       v_passed := v_passed + v_set.passed;
       v_ready := v_ready || v_set.ready;
       v_at[v_place] := coalesce(v_set.last_at, 'infinity');

@@ -96,7 +96,6 @@ as $$
 declare
   v_name text;
   v_id int;
-  v_context text;
 begin
   perform millrace.sum_limit_uses(10000);
   for v_id, v_name in
@@ -118,13 +117,6 @@ begin
       'key', 'engine', 'reason', 'its time was over',
       'outcome', jsonb_build_object('limit', v_name)));
   end loop;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        'The sweep of shared limits failed: ' || sqlerrm) then
-      raise;
-    end if;
 end
 $$;
 

@@ -25,44 +25,17 @@ exception
 end
 $$;
 
--- Forgets fan-outs whose parents were deleted, once they have no children left.
-create or replace function millrace.forget_fan_outs(p_limit int) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with forgotten as (
-    delete from millrace.fan_outs f
-    where f.id in (
-      select o.id
-      from millrace.fan_outs o
-      where o.state = 'closed'
-        and not exists (select from millrace.runs r where r.id = o.run_id)
-      limit p_limit
-      for update skip locked)
-    returning f.id
-  ), progress as (
-    delete from millrace.fan_progress p
-    using forgotten f
-    where p.fan_out_id = f.id
-  )
-  delete from millrace.former_costs c
-  using forgotten f
-  where c.fan_out_id = f.id;
-end
-$$;
-
--- Collects what children reported and nobody has added up, and fan-outs that are due; then cancels
--- the children of those that were given up. Returns how many of each.
-create or replace function millrace.sweep_children(out collected int, out cancelled int)
+-- Collects what children reported and nobody has added up, and fan-outs that are due, up to so
+-- many; returns how many.
+create or replace function millrace.collect_reported(p_limit int) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out bigint;
   v_until timestamptz := millrace.now() + interval '5 seconds';
+  v_collected int := 0;
 begin
-  collected := 0;
   insert into millrace.child_tallies (fan_out_id)
   select f.id
   from millrace.attempts a
@@ -78,14 +51,13 @@ begin
     group by t.fan_out_id
     order by random()
   loop
-    exit when collected >= 200 or millrace.now() >= v_until;
+    exit when v_collected >= p_limit or millrace.now() >= v_until;
     -- Those that are being collected are left to whoever does so: waiting out of order might be
     -- waiting for each other.
     continue when not pg_try_advisory_xact_lock(
       hashtextextended('millrace.collect_children', v_fan_out));
-    collected := collected + millrace.sweep_fan_out(v_fan_out)::int;
+    v_collected := v_collected + millrace.sweep_fan_out(v_fan_out)::int;
   end loop;
-  cancelled := millrace.cancel_children(2000);
-  perform millrace.forget_fan_outs(1000);
+  return v_collected;
 end
 $$;

@@ -103,6 +103,33 @@ begin
 end
 $$;
 
+-- Forgets rows that were left out of a stage, since somebody has started them after that. It says
+-- so where they were left out: the run that was started may be pruned before that one.
+create or replace function millrace.forget_bypassed(p_stage_id int, p_ids text[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with forgotten as (
+    delete from millrace.bypassed b
+    where b.stage_id = p_stage_id
+      and b.entity_id in (
+        select o.entity_id
+        from millrace.bypassed o
+        where o.stage_id = p_stage_id and o.entity_id = any (p_ids)
+        for update skip locked)
+    returning b.run_id
+  )
+  update millrace.attempts a
+  set error = a.error || '{"started_since": true}'
+  from forgotten f
+  where a.run_id = f.run_id
+    and a.stage_id = p_stage_id
+    and a.state = 'skipped'
+    and a.error ->> 'code' = 'bypassed';
+end
+$$;
+
 -- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
 -- are gone or were started since. Returns how many it started.
 create or replace function millrace.take_up_portion(
@@ -137,14 +164,8 @@ begin
     coalesce(array_agg(f.id) filter (where f.state = 'since'), '{}') as since
   into v_found
   from found f;
-  delete from millrace.bypassed b
-  where (b.stage_id, b.entity_id) in (
-    select o.stage_id, o.entity_id
-    from millrace.bypassed o
-    where o.stage_id = p_stage.id
-      and o.entity_id = any (v_found.since || millrace.rows_gone(p_stage.pipeline_id, array(
-        select i from unnest(v_wanted) i where i <> all (v_held))))
-    for update skip locked);
+  perform millrace.forget_bypassed(p_stage.id, v_found.since || millrace.rows_gone(
+    p_stage.pipeline_id, array(select i from unnest(v_wanted) i where i <> all (v_held))));
   return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
     + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
 end
@@ -241,7 +262,7 @@ comment on function millrace.take_up(text, text, int) is
   'live, or that somebody holds, stay for the next call.';
 
 -- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
--- out: nothing will tell of that any more.
+-- out, or which went the other way of a cut-over after that: nothing will tell of it any more.
 create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -250,16 +271,22 @@ begin
   if not exists (select from millrace.bypassed) then
     return;
   end if;
-  delete from millrace.bypassed b
-  where (b.stage_id, b.entity_id) in (
-    select o.stage_id, o.entity_id
+  perform millrace.forget_bypassed(w.stage_id, array_agg(w.entity_id))
+  from (
+    select a.stage_id, r.entity_id, r.id
     from millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.state = 'completed' and not a.superseded
-    join millrace.bypassed o
-      on o.stage_id = a.stage_id and o.entity_id = r.entity_id and o.run_id <= r.id
     where r.id = any (p_run_ids)
-    for update of o skip locked);
+    union all
+    select s.id, r.entity_id, r.id
+    from millrace.runs r
+    join millrace.stages s
+      on s.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and s.pipeline_id <> r.pipeline_id
+    where r.id = any (p_run_ids)) w
+  join millrace.bypassed o
+    on o.stage_id = w.stage_id and o.entity_id = w.entity_id and o.run_id <= w.id
+  group by w.stage_id;
 end
 $$;
 
@@ -313,6 +340,7 @@ from millrace.attempts a
 join millrace.runs r on r.id = a.run_id
 where a.state = 'skipped'
   and a.error ->> 'code' = 'bypassed'
+  and not a.error ? 'started_since'
   and not a.superseded
   and a.parent_id is null
   and not exists (

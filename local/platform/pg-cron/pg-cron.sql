@@ -150,7 +150,8 @@ end
 $$;
 
 create function cron._alter_job(
-  p_jobid bigint, p_schedule text, p_command text, p_database text, p_active boolean, p_username text
+  p_jobid bigint, p_schedule text, p_command text, p_database text, p_username text, p_active boolean,
+  p_owner text
 ) returns void
 language plpgsql security definer
 set search_path = ''
@@ -161,8 +162,9 @@ begin
   end if;
   update cron.job
      set schedule = coalesce(p_schedule, schedule), command = coalesce(p_command, command),
-         database = coalesce(p_database, database), active = coalesce(p_active, active)
-   where jobid = p_jobid and username = p_username;
+         database = coalesce(p_database, database), username = coalesce(p_username, username),
+         active = coalesce(p_active, active)
+   where jobid = p_jobid and username = coalesce(p_owner, username);
   if not found then
     raise exception 'Job % does not exist or you don''t own it', p_jobid;
   end if;
@@ -176,11 +178,18 @@ create function cron.alter_job(
 language plpgsql
 set search_path = ''
 as $$
+declare
+  v_super constant boolean := (select r.rolsuper from pg_roles r where r.rolname = current_user);
 begin
-  if username is not null and username <> current_user then
-    raise exception 'must be superuser to alter username' using errcode = 'insufficient_privilege';
+  if username is not null and not v_super then
+    raise exception 'must be superuser to alter username';
+  elsif num_nonnulls(schedule, command, database, username, active) = 0 then
+    raise exception 'no updates specified'
+      using hint = 'You must specify at least one job attribute to change when calling alter_job';
   end if;
-  perform cron._alter_job(job_id, schedule, command, database, active, current_user);
+  -- The superuser may alter any job, others their own.
+  perform cron._alter_job(job_id, schedule, command, database, username, active,
+    case when not v_super then current_user end);
 end
 $$;
 

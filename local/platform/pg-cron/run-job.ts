@@ -15,7 +15,15 @@ export async function runJob(urlOf: UrlOf, job: Job, signal: AbortSignal): Promi
     );
     const runid = rows[0]?.runid;
     const login = rolesThatLogIn.includes(job.username) ? job.username : 'supabase_admin';
-    const session = await connect(urlOf(login, job.database));
+    const session = await connect(urlOf(login, job.database)).catch(() => null);
+    if (!session) {
+      // Without times, as pg_cron leaves it.
+      await recorder.query(
+        `update cron.job_run_details set status = 'failed', return_message = 'connection failed' where runid = $1`,
+        [runid],
+      );
+      return;
+    }
     const stop = () => void session.end().catch(() => {});
     signal.addEventListener('abort', stop);
     try {

@@ -13,13 +13,32 @@ export function webhookBody({ events, more, project, channel, created_at }: Aler
   });
 }
 
-/** What a Slack-compatible webhook is sent. */
+/**
+ * What a Slack-compatible webhook is sent. Slack shows the blocks, in which a text is neither markup nor made a link. The text is
+ * for notifications, and for receivers that know no blocks.
+ */
 export function slackBody(message: AlertMessage): string {
-  const lines = shownEvents(message).map((event) => {
-    const playbook = /^https?:\/\/[^\s<>|]+$/.test(event.playbook ?? '') ? ` <${event.playbook}|What to do>` : '';
-    return `*${words[event.event]}*: ${escapeSlack(event.message)}${playbook}`;
+  const events = shownEvents(message);
+  const lines = events.map((event) => `${words[event.event]}: ${plainForSlack(event.message)}`);
+  const others = unlisted(message);
+  return JSON.stringify({
+    text: [...lines, ...others].join('\n'),
+    mrkdwn: false,
+    unfurl_links: false,
+    blocks: [...events.map(eventParts), ...others.map((text) => [{ type: 'text', text }])].map((elements) => ({
+      type: 'rich_text',
+      elements: [{ type: 'rich_text_section', elements }],
+    })),
   });
-  return JSON.stringify({ text: [...lines, ...unlisted(message)].join('\n') });
+}
+
+function eventParts({ event, message, playbook }: AlertEvent): object[] {
+  const parts = [
+    { type: 'text', text: words[event], style: { bold: true } },
+    { type: 'text', text: `: ${message}` },
+  ];
+  if (!/^https?:\/\/[^\s<>|]+$/.test(playbook ?? '')) return parts;
+  return [...parts, { type: 'text', text: ' ' }, { type: 'link', url: playbook, text: 'What to do' }];
 }
 
 /** What the e-mail API is sent: the shape of Resend's. */
@@ -54,9 +73,13 @@ function unlisted({ events, more }: AlertMessage): string[] {
   return count > 0 ? [`… and ${count} more: select * from millrace.rule_alerts where resolved_at is null`] : [];
 }
 
-/** Slack reads these three characters as its own. */
-function escapeSlack(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+/**
+ * Without what Slack reads as its own, and without links: where a receiver makes links of addresses, an invisible character
+ * parts the scheme from the rest. Asterisks and their like are left to `mrkdwn`.
+ */
+function plainForSlack(text: string): string {
+  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return escaped.replaceAll('://', ':\u2060//');
 }
 
 /** Without control characters, and those that turn the direction of writing. */

@@ -1,0 +1,95 @@
+// The rule of the extension safeupdate, which the Data API of a hosted project loads: an UPDATE or a DELETE has a WHERE. It holds for all
+// that a call reaches, functions and the texts that they execute included, so all SQL of the project keeps to it.
+import fs from 'node:fs';
+import path from 'node:path';
+import { loadModule, parseSync } from 'libpg-query';
+import { type Finding, filesIn } from './sql-statements.ts';
+
+/** A migration that is built of engine/, or was. */
+const ofEngine = /_millrace_\d[\d.]*\.sql$/;
+/** A quoted text, a comment, a word, or a mark. `$1` is a parameter and opens no quote. */
+const token =
+  /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"[^"]*"|(\$(?:[a-z_]\w*)?\$)[\s\S]*?\1|\$\d+|[\w.%$]+|[^\s\w]/gi;
+/** What stands before the `update` of a row lock, a conflict, a trigger or a grant. */
+const noStatement = ['for', 'key', 'do', 'or', 'before', 'after', 'of', 'grant', 'revoke', ','];
+
+/** Looks at the SQL below `root`. Resolves to a line for each statement without a WHERE, empty when there is none. */
+export async function checkSafeUpdates(root: string): Promise<string> {
+  const files = ['engine', 'supabase/migrations'].flatMap((folder) => filesIn(root, folder, '.sql'));
+  const findings = await Promise.all(
+    files
+      .filter((file) => !ofEngine.test(file))
+      .map(async (file) =>
+        (await unsafeUpdates(fs.readFileSync(path.join(root, file), 'utf8'))).map((found) => ({ file, ...found })),
+      ),
+  );
+  return findings
+    .flat()
+    .map(({ file, line, fault }) => `${file}:${line}: ${fault}`)
+    .join('\n');
+}
+
+/** The statements of a text without a WHERE, in the bodies of its functions and in its quoted texts as well. */
+export async function unsafeUpdates(text: string): Promise<Omit<Finding, 'file'>[]> {
+  await loadModule();
+  return found(text, 1);
+}
+
+function found(source: string, firstLine: number): Omit<Finding, 'file'>[] {
+  const text = joined(source);
+  const tokens = [...text.matchAll(token)].filter(([word]) => !/^(--|\/\*)/.test(word));
+  const lineOf = (at: number) => firstLine + text.slice(0, at).split('\n').length - 1;
+  return tokens.flatMap(({ 0: word, 1: quote, index }, place) => {
+    if (quote !== undefined) return found(word.slice(quote.length, -quote.length), lineOf(index));
+    if (/^'\s*(?:with|update|delete|begin)\b/i.test(word)) {
+      return found(word.slice(1, -1).replaceAll("''", "'"), lineOf(index));
+    }
+    if (!begins(tokens, place)) return [];
+    const statement = text.slice(index, endOf(tokens, place, text.length));
+    const fault = faultOf(statement);
+    return fault ? [{ line: lineOf(index), fault: `${fault}: ${statement.replace(/\s+/g, ' ').slice(0, 60)}` }] : [];
+  });
+}
+
+/** With a text that goes on in the next line in one piece; lines stay where they are. */
+function joined(text: string): string {
+  return text.replaceAll(/'(\s*\n\s*)'/g, (_, between: string) => between.replaceAll(/[^\n]/g, ' '));
+}
+
+function begins(tokens: RegExpExecArray[], place: number): boolean {
+  const at = (offset: number) => tokens[place + offset]?.[0].toLowerCase() ?? '';
+  if (at(0) === 'delete') return at(1) === 'from' && !noStatement.includes(at(-1));
+  return at(0) === 'update' && !noStatement.includes(at(-1)) && [2, 3, 4].some((offset) => at(offset) === 'set');
+}
+
+/** Where the statement at `place` ends: at a semicolon, or at the bracket that closes what it stands in. */
+function endOf(tokens: RegExpExecArray[], place: number, length: number): number {
+  let depth = 0;
+  for (const { 0: word, index } of tokens.slice(place)) {
+    if (word === '(' || word === '[') depth += 1;
+    if (word === ')' || word === ']') depth -= 1;
+    if (depth < 0 || word === ';') return index;
+  }
+  return length;
+}
+
+/** What plpgsql adds is taken out before Postgres's parser reads it, and something put in where format() does. */
+function faultOf(statement: string): string | undefined {
+  const plain = statement
+    .replaceAll(/(?:%(?:\d+\$)?[ILs])+/g, '%')
+    .replaceAll(/(?<=\w)%/g, '')
+    .replaceAll(/\bset %/g, 'set x = x')
+    .replaceAll('(%)', '(select)')
+    .replaceAll('%', 'x')
+    .replace(/\binto\s+(?:strict\s+)?[\w.]+(?:\s*,\s*[\w.]+)*\s*$/i, '')
+    .replace(/\.$/, '');
+  try {
+    const [{ stmt = {} } = {}] = parseSync(plain).stmts ?? [];
+    const [{ whereClause } = {} as { whereClause?: object }] = Object.values(
+      stmt as Record<string, { whereClause?: object }>,
+    );
+    return whereClause ? undefined : 'no WHERE';
+  } catch {
+    return 'Postgres cannot read this';
+  }
+}
