@@ -1,6 +1,7 @@
 -- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
 
--- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots and
+-- the rates of keys allow.
 -- Returns them, each with its group.
 create or replace function millrace.take_from_groups(
   p_stage millrace.stages,
@@ -18,13 +19,17 @@ declare
 begin
   with visited as materialized (
     select u.concurrency_group,
-      case when v_limit is null then p_share else least(p_share, v_limit - (
-        select count(*)
-        from (
-          select from millrace.in_flight f
-          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
-          limit v_limit) f))
-      end as share
+      least(p_share,
+        case when v_limit is not null then v_limit - (
+          select count(*)
+          from (
+            select from millrace.in_flight f
+            where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+            limit v_limit) f)
+        end,
+        case when p_stage.limits ? 'shared'
+          then (millrace.room_of_key(p_stage.id, substr(u.concurrency_group, 2))).room
+        end)::int as share
     from unnest(p_groups) u(concurrency_group)
   ), picked as materialized (
     select a.id, v.concurrency_group
@@ -38,7 +43,7 @@ begin
         and q.state = 'queued'
         and not q.isolated
       order by q.queue_at, q.id
-      limit v.share
+      limit greatest(v.share, 0)
       for update skip locked) a
   ), taken as (
     update millrace.attempts a
@@ -88,6 +93,31 @@ begin
 end
 $$;
 
+-- Says when a claim that took nothing from the groups is to ask again; null: not by waiting.
+create or replace function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamptz)
+returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when exists (
+      select
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null) then 0
+    when exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+    when exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+    -- A key that is short of its rate: a worker is quicker than the sweep.
+    when p_stage.limits ? 'shared' then (
+      select ceil(1000 * extract(epoch from min(g.due_at) - p_now))
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= p_now + interval '10 seconds')
+  end;
+end
+$$;
+
 -- queued → started for up to p_room attempts, round by round: each round takes a share from every
 -- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
 create or replace function millrace.take_by_turns(
@@ -128,19 +158,16 @@ begin
       greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
     perform millrace.note_in_flight(
       p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    if p_stage.limits ? 'shared' then
+      perform millrace.take_of_keys(p_stage.id, v_got.groups, 1);
+    end if;
     perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
     last_turn := last_turn + cardinality(v_groups);
     attempt_ids := attempt_ids || v_got.attempt_ids;
     exit when cardinality(attempt_ids) >= p_room;
   end loop;
   if cardinality(attempt_ids) = 0 then
-    wait_ms := case
-      when cardinality(v_groups) > 0
-        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (
-        select from millrace.concurrency_groups g
-        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
-    end;
+    wait_ms := millrace.wait_for_turn(p_stage, p_now);
   end if;
 end
 $$;
@@ -181,6 +208,9 @@ begin
     v_taken := array[v_isolated.attempt_id];
     perform millrace.note_in_flight(
       p_stage, v_taken, array[v_isolated.concurrency_group], v_token, p_worker_id);
+    if p_stage.limits ? 'shared' then
+      perform millrace.take_of_keys(p_stage.id, array[v_isolated.concurrency_group], 1);
+    end if;
   elsif not v_isolated.is_due then
     v_turns := millrace.take_by_turns(
       p_stage, p_worker_id, p_room, v_token, v_now, limiter.last_turn);
