@@ -117,7 +117,7 @@ table millrace.alert_rules
   column source text not null default 'sql'::text
   column span interval not null default '00:10:00'::interval
   column stage text
-  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'engine'::text])))
+  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'engine'::text])))
   constraint alert_rules_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint alert_rules_pkey PRIMARY KEY (id)
   constraint alert_rules_source_known CHECK ((source = ANY (ARRAY['default'::text, 'definition'::text, 'sql'::text])))
@@ -659,15 +659,39 @@ table millrace.journal
   CREATE TRIGGER journal_is_kept BEFORE UPDATE OR TRUNCATE ON millrace.journal FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
   CREATE TRIGGER journal_is_not_deleted AFTER DELETE ON millrace.journal REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
 sequence millrace.journal_id_seq
+view millrace.learned_limits
+  column key text
+  column learned_from text
+  column learned_share numeric
+  column learned_since timestamp with time zone
+  column name text
+  column refused_until timestamp with time zone
+  column seconds numeric
+  as  SELECT l.name, v.key, round(millrace.share_of(v.one)::numeric, 3) AS learned_share, (v.one).refused_by AS learned_from, (v.one).lowered_since AS learned_since, CASE WHEN (v.one).refused_until > millrace.now() THEN (v.one).refused_until ELSE NULL::timestamp with time zone END AS refused_until, EXTRACT(epoch FROM GREATEST((v.one).refused_until, millrace.now()) - (v.one).lowered_since) AS seconds FROM millrace.shared_limits l CROSS JOIN LATERAL ( SELECT NULL::text AS key, l.*::millrace.shared_limits AS one UNION ALL SELECT k.key, millrace.keyed(l.*, k.*) AS keyed FROM millrace.limit_keys k WHERE k.limit_id = l.id AND k.lowered_at IS NOT NULL) v WHERE millrace.share_of(v.one) < 1::double precision ORDER BY l.name, v.key NULLS FIRST;
 view millrace.limit_faults
   column attempt_id bigint
   column detail text
   column rule text
   column run_id bigint
   as  SELECT 'a queued attempt''s concurrency group is known to its stage'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND n.concurrency_group = a.concurrency_group)) UNION ALL SELECT 'a parked concurrency group''s key has something in flight, or was freed'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, g.concurrency_group AS detail FROM millrace.concurrency_groups g JOIN millrace.stages s ON s.id = g.stage_id AND s.has_groups WHERE g.due_at = 'infinity'::timestamp with time zone AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.stage_id = g.stage_id AND f.key = substr(g.concurrency_group, 2))) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = g.stage_id AND n.concurrency_group = ('*'::text || substr(g.concurrency_group, 2))));
+table millrace.limit_keys with (fillfactor=50)
+  column heed_from timestamp with time zone
+  column key text not null
+  column limit_id integer not null
+  column lowered_at timestamp with time zone
+  column lowered_since timestamp with time zone
+  column refilled_at timestamp with time zone not null default millrace.now()
+  column refused_by text
+  column refused_until timestamp with time zone
+  column share double precision not null default 1
+  column tokens double precision not null default 'Infinity'::double precision
+  constraint limit_keys_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.shared_limits(id) ON DELETE CASCADE
+  constraint limit_keys_pkey PRIMARY KEY (limit_id, key)
+  CREATE UNIQUE INDEX limit_keys_pkey ON millrace.limit_keys USING btree (limit_id, key)
 table millrace.limit_refusals
   column at timestamp with time zone not null
   column id bigint not null generated always as identity
+  column key text
   column limit_id integer not null
   column refused_by text not null
   column retry_after interval not null
@@ -1064,7 +1088,7 @@ view millrace.shared_limit_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'a key of a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('%s of %s'::text, k.key, l.name) AS detail FROM millrace.limit_keys k JOIN millrace.shared_limits l ON l.id = k.limit_id WHERE k.share < 0::double precision OR k.share > 1::double precision OR k.lowered_at IS NULL AND k.share <> 1::double precision OR (num_nulls(k.lowered_at, k.lowered_since, k.heed_from, k.refused_by) <> ALL (ARRAY[0, 4])) OR k.lowered_since > k.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -2351,11 +2375,11 @@ table public.topic row level security
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
 function millrace.acknowledge(p_alert bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fdfb864bab94252821c973ab816cb22
 function millrace.acknowledge_alert(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 14682390772a46d82dc9aec16031f227
-function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b171ae1f4b561abd95eef3ea345db04c
+function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e376dfd29acd07cbca6fab62a5c3efbc
 function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 101d8ae62fd9566b3415dc3ea17a97d5
 function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 88371df7fa65eef1340fdf7df0d91266
 function millrace.act_on_bypass(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body eec8f3935380b29c9eaafab93c77071a
-function millrace.act_on_limit(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ba207b40683886e85b6efbbedbc46cd8
+function millrace.act_on_limit(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ecda90046bdd5ec610bb5b4971dac491
 function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f4eb302be8c9c12a6baebebb83c731
 function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d065b253f2983c57ab608cfe7be1bed
 function millrace.act_on_stage(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0188855ac5d88f600b87d121448f7225
@@ -2504,6 +2528,7 @@ function millrace.check_items(p_items jsonb) returns void language plpgsql immut
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fdae3a0903b231b5fa641fddee3ea96d
+function millrace.check_key_rate(p_name text, p_limits jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body ce99cfeffc4bd604c081c16b7795b3f0
 function millrace.check_label(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4cf30e4744bcbbe7432f9b7391960e5b
 function millrace.check_layers(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body da810f53f06f5c70dc72db09892fabda
 function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 127f6453aff55708573cc50560952d80
@@ -2529,8 +2554,8 @@ function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void
 function millrace.check_series(p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3344bbdf86d77d21d364bd840bddb993
 function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 021ab9dbb744974baafc3fbb55131741
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
-function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8acf718bebf808a06086d29b471d15a4
-function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 79002a072e4516a4f464669b60e2eee5
+function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f117061ea4b6f5fb9f1bab6b6458c265
+function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 82df0c9986ca3c15999ce3b609be0a31
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
 function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 37f1d77fb95cd3436e8e4171d031c7ad
@@ -2560,7 +2585,7 @@ function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql 
 function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64b8f214eb623a5d7e59dafa70285125
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b81aafb7e108dcdf607db7d7370a3ff1
 function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b6e30938badc33cc4865757ad2c9600
-function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3c46512e005bad65b75d42ed7f3440
+function millrace.claim_groups(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d35d993d66a8c38244b57f0c69a756d
 function millrace.claim_limited(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 41356116eef4f61b85716462c5eff438
 function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[]) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 4dca320eceff3b307ff4cf2fed1c528f
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
@@ -2602,7 +2627,7 @@ function millrace.declared_window_start(p_limit millrace.shared_limits) returns 
 function millrace.deed_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c307a7de011ab6376a060a8231f619c8
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 44c0b3a29fc2cc360b8e79da52f77cde
 function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body ed98565c4d19fa9fe8e51fc595681c5f
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 302d4bc000c70cdb760a1e2e5ee2a64f
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dd72173988cef4c01ff298718d83a9b
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
@@ -2661,7 +2686,7 @@ function millrace.end_bypass_of_changed(p_pipeline_id integer) returns void lang
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb4f602a586e2f171e72668041d96b
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_throttles() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 621d8b694afa1b981a4b2b64a2538506
-function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
+function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b0220d910419f57dc39e8fdc1f5e7a4
 function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body 55ebc008834c1cb13c50e67d29811b90
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
@@ -2719,13 +2744,14 @@ function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql
 function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8b75da51f2c4887e0f4ef491149a279
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e45390a6a88bf6918aa0dd8832201db0
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
+function millrace.forget_refusals(p_limit millrace.shared_limits, p_key text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 781826159038e78be6a4684bd7cc495e
 function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0d3fe0a0074860406761593a30672204
 function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
-function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
+function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body df1e4c532048750d5363352c5a01c276
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
-function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fef6c105ae66005ce4ebf6784b29048
+function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01084d81a8d6d00c326527355ffcb7bf
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
 function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 57be4ff0a0d2ae07daa98c57ff477b2d
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
@@ -2793,9 +2819,11 @@ function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attemp
 function millrace.kept_values(p_version_id integer) returns TABLE(value text, stage_id integer) language sql stable set search_path=pg_catalog, pg_temp body 337511261d1fb901f1079d65e3b4d8dd
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body b93532e5b200b182013546f7aa73b95a
 function millrace.key_type(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 32e87e96208956cb6b531d0627f72ac7
+function millrace.keyed(p_limit millrace.shared_limits, p_key millrace.limit_keys) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 18316ee1d6c5d4bcb9dc9bc061d9828d
 function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 28c1a0c10413723a556fc4e5cc446581
 function millrace.keys_named(p_pipeline millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 9dffea8400d6e34bdaf293886fbd8a52
-function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f043cee1b4815db44709b5aa6c2d3c30
+function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ca35a425a7385c7cd59a296d281bc25c
+function millrace.keys_refused_at(p_stage_id integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f76a4a35ed4c1945931d7c7cd83c9c8d
 function millrace.kind_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d1036b7c07623c0c1aa9fc36f732ed7f
 function millrace.label_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 9d48c508be1e6e15d30dd1243971e711
 function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body dc2685119a4df5969456a67f9f9d1ebc
@@ -2819,7 +2847,9 @@ function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
-function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a90f538a3e83f4d118bbebbc9eac6aa9
+function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b5e7a2cb0ec75fbc1f20ae94dcd2b43d
+function millrace.learn_of_key(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b8442d3ea512af8d14d8520e82113fc
+function millrace.learned_in_words(p_name text) returns text language sql stable set search_path=pg_catalog, pg_temp body ce871f4d4560889f2e8e8db185d2254e
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 55abe0745d9168c09c93ae3588a4b8a9
 function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
@@ -2834,6 +2864,7 @@ function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
 function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body d7f68b6ac1bd24818edb4e06ac85a895
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.links__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e29f027e81fa1e14b77bd5979cab0b7
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
 function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5733d35e22c9a9da2555bb5ee488fb
 function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
@@ -2854,7 +2885,7 @@ function millrace.lock_shared_limit(p_limit_id integer) returns void language pl
 function millrace.lock_table(p_definition jsonb, p_table regclass) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4cb3fe2bab5ca083ed4e9ecb7b6526
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.lock_waiting(p_pipeline millrace.pipelines, p_value text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 09ddd8a709957734ce3cab145902f6e3
-function millrace.lowered(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body f256a4d2ef309144943e23404adc9a7e
+function millrace.lowered(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ae5c50770a3429f168e6d9b88e6321e
 function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2362c83a626bfe95adb2d5defa5c2a1d
 function millrace.mark_drawn(p_version_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 5189f9da314afc3b296e197c68a74505
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
@@ -2898,7 +2929,7 @@ function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_operator() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f87087547fe5b84b4215e7284fc8e5d0
 function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
-function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9bd79947a1bdf3ee78153fa38b6e3f9
+function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1901043d59122d4995c6f2e0a5a55b1f
 function millrace.note_run(p_verb text, p_run bigint, p_stage text DEFAULT NULL::text, p_outcome jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f6eed3052f5602e29f2c61dc8844e28f
 function millrace.note_share(p_stage_id integer, p_room integer, p_short_of integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ee24c97f092f116f1ee7ae307c66464d
 function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c688ce589f74cc8d7615e27df805c529
@@ -2914,7 +2945,7 @@ function millrace.old_rows(p_table regclass, p_column text, p_before timestamp w
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
 function millrace.on_retries_moved(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ac3d01acdc00d02d3b58f2c6b1ca3528
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
-function millrace.on_the_clock(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f2bbbbbf9a9c1cd2c3d4a9d1da1e3ad
+function millrace.on_the_clock(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body c43cfdc7781d113d1db93a39b64aa40a
 function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
 function millrace.open_moves(p_version_id integer, p_live_id integer, p_until integer, p_fresh boolean, p_was text) returns TABLE(to_value text, means text, stage_id integer, declared boolean, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 8a8e686b6c4b5af2e7fbcf63e17c2631
@@ -2952,7 +2983,7 @@ function millrace.pipeline_findings() returns TABLE(what text, ok boolean, detai
 function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text) returns millrace.pipelines language plpgsql stable set search_path=pg_catalog, pg_temp body 45040b937cad75df132502adf488f205
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d555bb4e16887c56bd5abeac01afe7
 function millrace.plain_text(p_text text, p_most integer) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body dcdd6c1b222dfaa0fcc9d521c961ca5d
-function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5c923089e130074be7fb29701f73841f
+function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad34521307e77b4c998fe1feb178ab43
 function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 74005132facd83323506fd7a9c971442
 function millrace.pressures_in(p_limits jsonb) returns TABLE(place text[], stage text, backlog integer) language sql immutable set search_path=pg_catalog, pg_temp body ffd7fddaa6c8a3b2d6de3ed02123298c
 function millrace.preview_bulk(p_caller millrace.caller, p_do jsonb, p_filter jsonb, p_reason text) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp body 07634b0086d2a1a26b96970b7dc8213c
@@ -2995,6 +3026,7 @@ function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT re
 function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[], OUT uniform boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body cfd1d8c5d598a74ddf55ab1f68e17e37
 function millrace.recount_children(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b2599cc7c15d886addd46eb3a8b77fce
 function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e64753f01998ba550ea1b007b351fbdc
+function millrace.refusal_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body d1a695e0491591eb6c41c5efa0bfabce
 function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body a0fa82cfa222d65573086c629a791bbb
 function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
@@ -3010,6 +3042,7 @@ function millrace.refuse_start(p_pipeline_id integer, p_was text, p_value text, 
 function millrace.refuse_status(p_field text, p_found text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5189a16e4abdca62c07ca8ba67fa5bfd
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4b95c6c2b9b8465954210d8132ffde86
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f614fd002a1e6a7feb7a36a5741a438f
+function millrace.release_limit(p_name text, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c3e7d3e317543b160606bcaf9c9a611
 function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 17e08b713bf9241e1fddae212d5120d7
 function millrace.remedy_of_move(p_version_id integer, p_live_id integer, p_was text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body f7453b26e263a6459d59aec283342794
 function millrace.remedy_of_waiting(p_version_id integer, p_live_id integer, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 67dde94c23a8ddc39d1aef1d2f5af79a
@@ -3045,8 +3078,9 @@ function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsq
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb2a2a6f7bb773c0598fc459927ddb28
 function millrace.rivals_of(p_limit_id integer, p_stage_id integer, OUT rivals integer, OUT is_next boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7f83a04730b3b4ef59565e46bdcf8
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02826798d40f2cc6ca49a972ffc28358
-function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 413389505637aff3396d066be611a00c
+function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 1d9b5f400ff65c2f75bf787189f0434b
 function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 064cc160e86b633e38848b26d839610d
+function millrace.room_of_key(p_stage_id integer, p_key text, OUT room double precision, OUT opens_at timestamp with time zone) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0100b3ccab8ef4767bf178bd5d4203cb
 function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fdc78fc03e51ebbc509fc3e0edf30625
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
@@ -3056,10 +3090,10 @@ function millrace.rows_named(p_ids text[]) returns text language sql immutable s
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bede74ce80654eccf3a156ccccb170f0
 function millrace.rows_shown_wrong(p_pipeline millrace.pipelines, p_values text[], p_after bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint) returns TABLE(id text, shown text, value text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 28b9a0a341a6e6e360b50179fa35279e
 function millrace.rule_fault(p_rule millrace.alert_rules) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e7b526499fa8b664f713d05a40462847
-function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body eb46d4ef5742b1412999343dda0d0c14
+function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 8425546cdd2891294a84d0171db87329
 function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb) returns millrace.alert_rules language plpgsql stable set search_path=pg_catalog, pg_temp body 0c4dc0cab044afacb5bfe0d2559978c3
 function millrace.rule_targets(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, kind text, above numeric, fewest integer, since timestamp with time zone, short boolean, pipeline_id integer, pipeline text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 2ad096e333965066a7cc9cdb4f56f112
-function millrace.rule_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 773e4edee404609445a2c17b386061fe
+function millrace.rule_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 39cd1f7a66897e409c72e20de84b4d72
 function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off body 835a37039c538f22c1ff77b0c0c83572
 function millrace.run_seen(p_caller millrace.caller, p_run bigint) returns millrace.runs language plpgsql stable set search_path=pg_catalog, pg_temp body cf4d797aad618388c9244a98e505f287
 function millrace.run_sla_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body ab8de17797dda35e9f2a9acccfac8974
@@ -3077,6 +3111,7 @@ function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) retur
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_label(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a038184f62951ea52f811d29da9d95
+function millrace.save_limit_key(p_limit millrace.shared_limits, p_key text) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6e39901f15a8674bb07a5352aabc1bbe
 function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer, p_room integer DEFAULT NULL::integer, p_short_of integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6c668d50cd3da3caab80b7c5007df63
 function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 886a2a894a82d439365d782016e20699
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
@@ -3105,16 +3140,16 @@ function millrace.series(p_pipeline text, p_stage text, p_from timestamp with ti
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e00d47bc1ebf16c4299199bed6748cd7
 function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 35562b0e26a82c1ed3572c6ee2508b30
 function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32d56f6fb30fc2156191cdeec21ee047
-function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
+function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d716c3fae8b9923013c4d4d19aecfdd
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 42fa0a33228ccc5185c0d4b2d9b1f9c1
 function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c61db3984e9110c384f42c39a68d23d
 function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.share_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body e333befc7d958eb8d8a459c2d1a9ad87
-function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body e7c41f93e7ab41ab4c58f3920192f417
+function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 38c892bcd5d38c50d6b98adf5de48f13
 function millrace.shared_limit_named(p_name text) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body be717c2d34bc2081ff1a895017a04faa
-function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e256e6d5f67173ddeb12390f79a8ca39
+function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body df2d4442eb02d57d335c96d8b3eeca9a
 function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body efb238ded7ad24f1c348590f5b537959
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e
@@ -3133,7 +3168,7 @@ function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb language sql s
 function millrace.shown_bypass(p_stage_id integer) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 4d502ff7201a7caa9dca3489d8565349
 function millrace.shown_children(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 575cd6d1a433e991a7e6a843f4730f4f
 function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1d87a6dee50add8d74c5a4e305a6e900
-function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 45c5552d013cab517146964ecc9422b9
+function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body db209239c565107b48317db5669baa17
 function millrace.shown_line(p_line millrace.journal) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3718306b6e4650406310c581f96ba82c
 function millrace.shown_pause(p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body da4f340f6a00da598764011206dc2263
 function millrace.shown_payload(p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 20531730084001642cd55705743e4c0f
@@ -3222,22 +3257,24 @@ function millrace.sweep_features() returns jsonb language plpgsql volatile set s
 function millrace.sweep_figures() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d5a7a47aed848d2da165061b19239795
 function millrace.sweep_gates() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body b9a07f50e79afec397feb033e72f41e0
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
+function millrace.sweep_limit_keys(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 78139fa7e3fa20d166090a16cfc65d17
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50307f1c7e0f0e17fd32d4fc59b4ed39
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
 function millrace.sweep_operators() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 29f7e4b7fffa2e041eedf493da0a7184
 function millrace.sweep_pipeline(p_pipeline_id integer, OUT leases integer, OUT deadlines integer, OUT woken integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 93c8a8ff0915db0832f960e8b5a7a9ac
 function millrace.sweep_quotas() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d6771d9b979ae2b9d2f1f8b4d2e75dd5
 function millrace.sweep_rules() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f432c9ca4a898261317d0c73540431b7
-function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e2fc302122988966b721be9e933b976
+function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2fc204292d815972c167edfeae0b1e20
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 599c3daaef2c9488e0a9e0690e4d586b
 function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 51405dc129e3e0458c911e85613a6875
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 24cd2a4e69b12d970afb9c6701d09184
-function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d04b182c72ec7b463800b73ba9c0e9d2
+function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 697447cf190a82ba632d8d878f0e1fd0
 function millrace.take_ending_back(p_run millrace.runs) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5af314c03a50c8f167a5fe8548c200df
-function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
+function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 868d4b800312ab87dd86303fb1718281
 function millrace.take_isolated(p_stage millrace.stages, p_busy boolean, p_token uuid, p_now timestamp with time zone, OUT is_due boolean, OUT attempt_id bigint, OUT concurrency_group text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64d1e8177f22bc81a110696cd7c1c836
+function millrace.take_of_keys(p_stage_id integer, p_groups text[], p_each integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 160fbe92c266724a8bdbb54d858d2e01
 function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
 function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa42fb6ceb7f2633d8b48db951336bc
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
@@ -3270,7 +3307,7 @@ function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns big
 function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cd97b62b0c628d16d7ef187e9cdf5a7
 function millrace.unsilence(p_silence bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f599ec5271d1331f46012eaf8a960291
 function millrace.unthrottle(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11c04b224ca3d8f73b1b403e3af82ab1
-function millrace.unthrottle_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bac03232135407c38ae6b3cd5736590
+function millrace.unthrottle_limit(p_name text, p_key text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7222af159a984b6cc2d276b8dd31dbd5
 function millrace.unthrottle_shared(p_name text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fd2d3d2065aa791531567b2938cad86e
 function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
@@ -3286,16 +3323,19 @@ function millrace.verdicts_of(p_items millrace.work[]) returns json language plp
 function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 38631efa826fa31b7d20c8b20ef8caca
 function millrace.wait(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6376566881a0cef409432356047a904e
 function millrace.wait_for_child_runs(p_stage_id integer, p_run_ids bigint[], p_at timestamp with time zone) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eca003460b5399383077b90120eb137
+function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 977667ea49789e411c92f30e603ec25e
 function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 685e7fb23f0f276a165db53364c880ea
 function millrace.wake_alerts_send() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a0113a6aeefcd847905c04d6de738035
 function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0aaa3832af09316d60b151eefe607037
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
+function millrace.wake_keys(p_limit_id integer, p_key text) returns void language sql volatile set search_path=pg_catalog, pg_temp body 28cf4e7896fb1c7cdfc652357d646383
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4f35ec88e45dd0019bda8043a4144a2e
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
 function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aecce4db49a0ecc74ccca0e5b9db1b5a
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.was_left_out(p_error jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 6912a0544cb378f47f9842bb85b196a5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
+function millrace.whole(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql immutable set search_path=pg_catalog, pg_temp body c842406bcc0a3eb5ef885f0bb208bceb
 function millrace.why_bypassed(p_reason text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 2578efa1b6fc8c41a6e9b836cb412190
 function millrace.why_given() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6a6131deadbb28ddb2a5b5bb7f2f0690
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b
