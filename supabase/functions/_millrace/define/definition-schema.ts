@@ -452,7 +452,7 @@ const status = z
     shared: z.array(value).default([]),
     /** Values at which no other stage is started over, but by `moves`. */
     closed: z.array(value).default([]),
-    /** What people may write beyond what follows from the stages. */
+    /** What people may write beyond what follows from the stages. A move to `failed` gives up: the run fails with the row's error. */
     moves: z.array(pair).default([]),
     /** Values at which a new row may enter without a run, beside those that begin one: a copy of another, say. */
     entries: z.array(value).default([]),
