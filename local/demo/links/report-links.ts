@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import pc from 'picocolors';
+import { type LinkAddress, linkAddress } from '../../../supabase/functions/_links/link-address.ts';
 import { dollars } from '../print-costs.ts';
 import { printTable } from '../print-table.ts';
 import { wrapText } from '../wrap-text.ts';
@@ -24,17 +25,27 @@ export async function printSources(client: pg.Client, print: Print): Promise<num
 
 /** Prints the links of a word with what they say, alike ones together. */
 export async function printCauses(client: pg.Client, word: string, print: Print): Promise<number> {
-  const { rows } = await client.query<{ link: string; error: string | null }>(
-    'select canonical_url as link, last_error as error from public.linkedin_links where status = $1 order by last_error, id',
+  const { rows } = await client.query<LinkAddress & { error: string | null }>(
+    `select raw_url, canonical_url, last_error as error from public.linkedin_links where status = $1
+     order by last_error, id`,
     [word],
   );
-  for (const { link, error } of rows) {
-    print(`  ${word === 'dead' ? pc.red('✗') : pc.yellow('…')} ${link}`);
+  for (const { error, ...link } of rows) {
+    print(`  ${word === 'dead' ? pc.red('✗') : pc.yellow('…')} ${fetchedFrom(link)}`);
     // Its own address stands above.
     for (const line of wrapText((error ?? 'no error given').replace(/^https?:\/\/\S+: /, ''), 82))
       print(pc.dim(`      ${line}`));
   }
   return rows.length;
+}
+
+/** The address that was asked for, or the text that is none. */
+function fetchedFrom(link: LinkAddress): string {
+  try {
+    return linkAddress(link).href;
+  } catch {
+    return link.raw_url;
+  }
 }
 
 /** Prints the alerts of a rule, raised and resolved. */

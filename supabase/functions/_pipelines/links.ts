@@ -75,6 +75,12 @@ export const links = definePipeline({
         },
       },
       failed: 'dead',
+      // A person gives a link up, wherever it is: last_error says why.
+      moves: ['new', 'classified', 'queued', 'scraping', 'scraped', 'staged', 'error'].map((word): [string, string] => [
+        word,
+        'dead',
+      ]),
+      history: { table: 'public.link_history', key: 'link_id', since: 'status_since', changes: 'note' },
       shared: ['classified', 'queued', 'scraping', 'scraped', 'staged', 'error'],
       attempts: 'attempt_count',
       retryAt: 'next_attempt_at',
