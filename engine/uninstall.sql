@@ -541,6 +541,8 @@ declare
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
       'millrace.rows_shown_wrong(millrace.pipelines, text[], int8, int8)',
       'millrace.status_faults(int8, int8)', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.errors_shown(int4, text[])',
+      'millrace.give_up_by_value(int4, text, text, text[])',
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.open_moves(int4, int4, int4, bool, text)',
       'millrace.leads_back(int4, text[], text)',

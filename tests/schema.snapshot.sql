@@ -1959,12 +1959,34 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
-view public.link_events with (security_invoker=true)
-  column at timestamp with time zone
-  column event text
-  column link_id bigint
-  column trace_id uuid
-  as  SELECT 'link.new'::text AS event, l.id AS link_id, l.trace_id, l.created_at AS at FROM linkedin_links l UNION ALL SELECT e.event, l.id AS link_id, l.trace_id, a.finished_at AS at FROM ( VALUES ('link.classified'::text,'classify'::text), ('raw.persisted'::text,'scrape_job'::text), ('raw.persisted'::text,'scrape_post'::text), ('staged.persisted'::text,'stage_job'::text), ('staged.persisted'::text,'stage_post'::text)) e(event, stage) JOIN millrace.pipelines p ON p.name = 'links'::text JOIN millrace.stages s ON s.pipeline_id = p.id AND s.name = e.stage JOIN millrace.runs r ON r.pipeline_id = p.id JOIN millrace.attempts a ON a.run_id = r.id AND a.stage_id = s.id AND a.state = 'completed'::millrace.attempt_state JOIN linkedin_links l ON l.id = r.entity_id::bigint;
+table public.link_events row level security
+  column at timestamp with time zone not null
+  column event text not null
+  column id bigint not null generated always as identity
+  column link_id bigint not null
+  column trace_id uuid not null
+  constraint link_events_event_known CHECK ((event = ANY (ARRAY['link.new'::text, 'link.classified'::text, 'raw.persisted'::text, 'staged.persisted'::text])))
+  constraint link_events_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint link_events_pkey PRIMARY KEY (id)
+  CREATE INDEX link_events_by_link ON public.link_events USING btree (link_id, id)
+  CREATE UNIQUE INDEX link_events_pkey ON public.link_events USING btree (id)
+  grant select to service_role
+sequence public.link_events_id_seq
+table public.link_history row level security
+  column changed_at timestamp with time zone not null
+  column changed_by text not null
+  column changes jsonb
+  column duration_ms bigint
+  column from_status text
+  column id bigint not null generated always as identity
+  column link_id bigint not null
+  column to_status text not null
+  constraint link_history_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint link_history_pkey PRIMARY KEY (id)
+  CREATE INDEX link_history_by_link ON public.link_history USING btree (link_id, id)
+  CREATE UNIQUE INDEX link_history_pkey ON public.link_history USING btree (id)
+  grant select to service_role
+sequence public.link_history_id_seq
 table public.link_page_drafts row level security
   column fetched_at timestamp with time zone not null default millrace.now()
   column fingerprint_hash text not null
@@ -1985,7 +2007,8 @@ view public.link_queues with (security_invoker=true)
   column oldest_due_at timestamp with time zone
   column queue text
   column ready bigint
-  as  SELECT q.name AS queue, COALESCE(sum(d.ready), 0::numeric)::bigint AS ready, COALESCE(sum(d.in_backoff), 0::numeric)::bigint AS in_backoff, COALESCE(sum(d.started + d.waiting), 0::numeric)::bigint AS in_work, min(d.oldest_due_at) AS oldest_due_at FROM ( VALUES (1,'ingest'::text,'link_sources'::text,'poll'::text), (2,'classify'::text,'links'::text,'classify'::text), (3,'route'::text,'links'::text,'route_job'::text), (3,'route'::text,'links'::text,'route_post'::text), (4,'scrape.job'::text,'links'::text,'scrape_job'::text), (5,'scrape.post'::text,'links'::text,'scrape_post'::text), (6,'stage'::text,'links'::text,'stage_job'::text), (6,'stage'::text,'links'::text,'stage_post'::text), (7,'extract'::text,'links'::text,'extract'::text)) q(place, name, pipeline, stage) LEFT JOIN LATERAL ( SELECT count(*) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(*) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(*) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(*) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, min(a.queue_at) FILTER (WHERE a.state = 'queued'::millrace.attempt_state) AS oldest_due_at FROM millrace.pipelines p JOIN millrace.stages s ON s.pipeline_id = p.id AND s.name = q.stage JOIN millrace.attempts a ON a.stage_id = s.id AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) WHERE p.name = q.pipeline) d ON true GROUP BY q.place, q.name ORDER BY q.place;
+  as  SELECT queue, ready, in_backoff, in_work, oldest_due_at FROM millrace_evidence.link_queues() q(place, queue, ready, in_backoff, in_work, oldest_due_at) ORDER BY place;
+  grant select to service_role
 table public.link_sources row level security
   column address text not null
   column column_name text
@@ -2050,12 +2073,15 @@ table public.linkedin_links row level security
   column id bigint not null generated always as identity
   column last_error text
   column next_attempt_at timestamp with time zone
+  column note jsonb
   column raw_url text not null
   column source text not null default 'manual'::text
   column source_id uuid
   column source_place text
   column status text not null default 'new'::text
+  column status_since timestamp with time zone
   column trace_id uuid not null default gen_random_uuid()
+  column updated_at timestamp with time zone not null default now()
   constraint linkedin_links_canonical_url_key UNIQUE (canonical_url)
   constraint linkedin_links_classification_known CHECK ((classification = ANY (ARRAY['job'::text, 'post'::text, 'unknown'::text])))
   constraint linkedin_links_classified_by_known CHECK ((classified_by = ANY (ARRAY['rule'::text, 'model'::text, 'person'::text])))
@@ -2066,12 +2092,17 @@ table public.linkedin_links row level security
   CREATE INDEX linkedin_links_by_source ON public.linkedin_links USING btree (source_id) WHERE (source_id IS NOT NULL)
   CREATE UNIQUE INDEX linkedin_links_canonical_url_key ON public.linkedin_links USING btree (canonical_url)
   CREATE UNIQUE INDEX linkedin_links_pkey ON public.linkedin_links USING btree (id)
+  CREATE TRIGGER linkedin_links_address BEFORE UPDATE OF raw_url ON public.linkedin_links FOR EACH ROW WHEN ((new.raw_url IS DISTINCT FROM old.raw_url)) EXECUTE FUNCTION check_link_address()
   CREATE TRIGGER linkedin_links_begin_where_rows_are BEFORE UPDATE OF status ON public.linkedin_links FOR EACH ROW WHEN (((new.status = ANY (ARRAY['scraped'::text, 'staged'::text])) AND (old.status = ANY (ARRAY['error'::text, 'dead'::text, 'extracted'::text])) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION begin_where_rows_are()
   CREATE TRIGGER linkedin_links_classifier BEFORE UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
   CREATE TRIGGER linkedin_links_classifier_first BEFORE INSERT ON public.linkedin_links FOR EACH ROW WHEN (((new.classification IS NOT NULL) OR (new.classified_by IS NOT NULL))) EXECUTE FUNCTION note_classifier()
+  CREATE TRIGGER linkedin_links_new AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION note_new_links()
+  CREATE TRIGGER linkedin_links_updated BEFORE UPDATE ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_link_update()
+  CREATE TRIGGER millrace_links_begun BEFORE INSERT ON public.linkedin_links FOR EACH ROW WHEN ((new.status IS NOT NULL)) EXECUTE FUNCTION millrace.links__since()
   CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
   CREATE TRIGGER millrace_links_inserted AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__intake()
   CREATE TRIGGER millrace_links_key BEFORE UPDATE OF id ON public.linkedin_links FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.links__key()
+  CREATE TRIGGER millrace_links_since BEFORE UPDATE ON public.linkedin_links FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) OR (old.status_since IS DISTINCT FROM new.status_since)) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION millrace.links__since()
   CREATE TRIGGER millrace_links_truncated AFTER TRUNCATE ON public.linkedin_links FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
   CREATE TRIGGER millrace_links_updated AFTER UPDATE ON public.linkedin_links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.links__intake()
   grant delete, insert, select, update to service_role
@@ -2698,6 +2729,7 @@ function millrace.enter_to_act(p_operator text) returns millrace.caller language
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
 function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body bb1c603f3aa1b6f491951d2c41b9e10c
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
+function millrace.errors_shown(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 98136009fbc61daa4545e15224e50152
 function millrace.estimate_cost(p_pipeline_id integer, p_do jsonb, p_run_ids bigint[]) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 58add9bd82aa825eef380b8e1900edec
 function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now timestamp with time zone) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1406dac1638c50ca0c8f4a28d4a6959a
 function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 13d65dfd7be8318ec5404d0b359c71a7
@@ -2753,6 +2785,7 @@ function millrace.function_named(p_name text, p_arguments text) returns regproce
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
 function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01084d81a8d6d00c326527355ffcb7bf
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
+function millrace.give_up_by_value(p_pipeline_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6642e40419e937738f132671b8a915d6
 function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 57be4ff0a0d2ae07daa98c57ff477b2d
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
@@ -2809,7 +2842,7 @@ function millrace.json_path(p_path text, p_key text) returns text language plpgs
 function millrace.judge_kind(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a8a5b8dfacc4ea6b96c6acb8d31eb36a
 function millrace.judge_or_report(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2fc3fdfff6f4a401be55aff13c4d00d2
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e4c61e891014bc87d41b0153d753ba2
-function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
+function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 09061d933046af3016b8da83d8e88071
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
 function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 12fc04eeaebe2f41fbfd8c5205c5c7ec
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
@@ -2860,16 +2893,17 @@ function millrace.link_sources__key() returns trigger language plpgsql volatile 
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
 function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
-function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 49f71991819da2f7509eed2e806d44ac
+function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fe12d087b58b02300403b14b043d82
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body d7f68b6ac1bd24818edb4e06ac85a895
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 2b2cb064e88f3bea7896eae4775671c1
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.links__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e29f027e81fa1e14b77bd5979cab0b7
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
-function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5733d35e22c9a9da2555bb5ee488fb
-function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
-function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
-function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body cf26fbaa8aec4578a6ec60fb70a887d1
+function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 715cfb0163065b1aacdee3800d33c620
+function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff52efff8a139c3dd97a816e804cf36d
+function millrace.links__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 12a5f2f82f9726c2c499d1812d8d4b17
+function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaadb4cd3c9d893b421da676bc45c41b
+function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 4437afc7d2071f96ca38386f6f54db56
 function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
 function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body fb17603f46eb57b5ea7881325925a823
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
@@ -2901,7 +2935,7 @@ function millrace.missing_time_index(p_table regclass, p_column text) returns te
 function millrace.most_events() returns integer language sql immutable set search_path=pg_catalog, pg_temp body 09657a2d7ddcb4b30daf1b82c8f97eed
 function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
 function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1563cc1011951a903b67f38851678141
-function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body a47494a115187c36e49661d17f9768e7
+function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body baff91812cceda36eb6c0a177706e94b
 function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afb012b93da115fe773ef38d4a6dfcf6
 function millrace.moves_to_nothing(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 99ef022457693e40581a24c7a99b803b
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
@@ -2946,7 +2980,7 @@ function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text
 function millrace.on_retries_moved(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ac3d01acdc00d02d3b58f2c6b1ca3528
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
 function millrace.on_the_clock(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body c43cfdc7781d113d1db93a39b64aa40a
-function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
+function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ec56297c9689d58eb7efc5ff8b575b2
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
 function millrace.open_moves(p_version_id integer, p_live_id integer, p_until integer, p_fresh boolean, p_was text) returns TABLE(to_value text, means text, stage_id integer, declared boolean, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 8a8e686b6c4b5af2e7fbcf63e17c2631
 function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 82e18e0591e7bdbbfe5b4f38e1594bd4
@@ -3386,11 +3420,13 @@ function millrace_evidence.document_phases(p_document_id uuid) returns TABLE(id 
 function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body a59f311d7d4f228cc2d2d00ef11ec6a8
   grant execute to authenticated
   grant execute to service_role
+function millrace_evidence.link_queues() returns TABLE(place integer, queue text, ready bigint, in_backoff bigint, in_work bigint, oldest_due_at timestamp with time zone) language sql volatile security definer set search_path=pg_catalog, pg_temp body 017e39ce0c2c33a03ad8682024f02e3b
+  grant execute to service_role
 function public.add_found_articles(p_items jsonb) returns TABLE(source_id uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2f39ce20fb6d95002f75a104b6e626
 function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b26c75c6aecb335e954102cf618bc6f8
-function public.apply_classified(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 84207aa6c6ea52e3ca0161df2146fb1b
+function public.apply_classified(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8a7093a0985e04c10da5502fc5b6ba9
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
-function public.apply_drafts(p_table regclass, p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 19cb669930e1c0471afa40fa710540be
+function public.apply_drafts(p_table regclass, p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a1d7a08da5aef802446fc6ab6c63891
 function public.apply_extracted(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c264c1290a3b5d60074bec75ddf067e8
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a065bbe30b1dedb2d2b4317c1eafd9da
@@ -3398,7 +3434,7 @@ function public.apply_link_polls(p_items jsonb) returns void language sql volati
 function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1229ae4559471d0fa7ad6f21dcb9226e
 function public.apply_scraped_jobs(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 8d04f89883bfcb4edeb172279129f162
 function public.apply_scraped_posts(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 72b9c0ce806e02bf63553cc720bbf0c6
-function public.apply_staged(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 754757b40a1f8de071a127ec0a5de1c9
+function public.apply_staged(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 7b70ce423ca0321f3d674544d8de0fcf
 function public.approve_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 0890e8fed70b7439676dc48dee4b35ca
 function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
 function public.article_lacks(p_article ingestion_queue) returns text language sql immutable set search_path=pg_catalog, pg_temp body 5f91b24113c2d046a0edb8f2e1c203fa
@@ -3414,11 +3450,12 @@ function public.board_url(p_host text, p_path text, p_query text) returns text l
   grant execute to service_role
 function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 908460221d8ba9d634242f03b8930411
   grant execute to service_role
-function public.canonical_query(p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body dad6217f2a8ade058eee628a6c12bcd4
+function public.canonical_query(p_host text, p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body a3160d238550c7233be0b75df25478c8
   grant execute to service_role
-function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body aceb0da3fb483f8c600e161574bdb85e
+function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body a116b65c4992bab91cc556adefd90777
   grant execute to service_role
 function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
+function public.check_link_address() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 92a7f21ae45422183f71b421962cb7ce
 function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fa6f7d537cd9adf34edc2815346caa
 function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
@@ -3430,7 +3467,7 @@ function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) r
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
 function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef440d394ad33ea53c62155bd351aa7a
-function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37a4813220f043cf9297dc4574d5ce6d
+function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b5545ebd6efa9b1e6b6331f43669f44
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
@@ -3514,6 +3551,9 @@ function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql vol
 function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c3005228b5d2543c01676d28a3917f5
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body f46c63d112cac6d5b1b1ba667982884a
+function public.note_link_events(p_event text, p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 42777c64a6453e4f6a19b5598767f2c0
+function public.note_link_update() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 210ef5d1683fe81853c339f1b7661542
+function public.note_new_links() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cd74175ca16229ed4f90980bb09b8092
 function public.note_unknown_link(p_link_id bigint) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4767c96eb60015782a2279b8425665c9
   grant execute to service_role
 function public.postpone_link_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 64cb269dbf52f5eea38ac5a7dd6282ec
@@ -3529,6 +3569,8 @@ function public.site_notice_told(p_items jsonb) returns void language sql volati
 function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9
 function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 0eef42d9cffaa00f9f355370cf51059f
   grant execute to authenticated
+  grant execute to service_role
+function public.tracking_parameters(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 5a5c1b1f977ec8478124dd265bc50b3a
   grant execute to service_role
 function public.unknown_urls(p_urls text[]) returns text[] language sql stable set search_path=pg_catalog, pg_temp body b7cb181274ab1ecedb28aa758bb4d56b
   grant execute to service_role

@@ -28459,6 +28459,79 @@ begin
 end
 $$;
 
+-- The projection `status`: values that give rows up
+--
+-- A definition may list moves to the value of failures. Who writes it fails the row's run for good;
+-- what they write as its error, or what stands there, is the cause.
+
+-- Reads the error that rows show, in their order; null where the definition has no column for it.
+create or replace function millrace.errors_shown(p_pipeline_id int, p_ids text[]) returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_errors text[];
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.status ? 'error' then
+    execute format(
+      'select array_agg(e.%I::text order by i.place) '
+      'from unnest($1) with ordinality i(id, place) '
+      'left join %s e on e.%I = i.id::%s',
+      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key, (
+        select format_type(a.atttypid, a.atttypmod)
+        from pg_attribute a
+        where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key))
+    into v_errors
+    using p_ids;
+  end if;
+  return v_errors;
+end
+$$;
+
+-- Fails the live runs of rows for good. The caller, an intake trigger, holds the rows. Raises MR005
+-- where none is under way.
+create or replace function millrace.give_up_by_value(
+  p_pipeline_id int, p_was text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_idle text[];
+  v_live record;
+begin
+  v_idle := array(
+    select i
+    from unnest(p_ids) i
+    where not exists (
+      select
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id and r.entity_id = i and r.status = 'running')
+    order by i);
+  if cardinality(v_idle) > 0 then
+    raise exception '% cannot be written to % at %: no run is under way there',
+      p_value, millrace.rows_named(v_idle), p_was
+      using errcode = 'MR005', hint = 'There is nothing to give up.';
+  end if;
+  for v_live in
+    select distinct on (r.id) r.id as run_id, s.name as stage,
+      nullif(btrim(e.error), '') as cause
+    from unnest(p_ids, millrace.errors_shown(p_pipeline_id, p_ids)) e(id, error)
+    join millrace.runs r
+      on r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running'
+    join millrace.attempts a
+      on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
+    join millrace.stages s on s.id = a.stage_id
+    order by r.id, a.id
+  loop
+    perform millrace.fail_one(v_live.run_id, v_live.stage,
+      coalesce(v_live.cause, 'given up by hand'), true);
+  end loop;
+end
+$$;
+
 -- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
@@ -28587,7 +28660,8 @@ begin
       from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was) o
       where o.to_value = s.now
         and (o.means <> 'discard' or millrace.leads_back(p_pipeline_id, s.ids, s.now))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], o.means),
+      order by array_position(
+          array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
         o.declared desc, o.place
       limit 1) m on true;
 end
@@ -28632,6 +28706,9 @@ begin
           perform millrace.start_at_value(
             p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
         end if;
+      when 'give_up' then
+        perform millrace.give_up_by_value(
+          p_pipeline_id, v_group.was, v_group.now, v_group.ids);
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
           v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
@@ -29085,7 +29162,8 @@ as $$
     and (s.shows -> 'answers' ? r.value) is not true
 $$;
 
--- Lists what people may write: they begin rows, start stages over, and see to questions.
+-- Lists what people may write: they begin rows, start stages over, give rows up, and see to
+-- questions.
 create or replace function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
@@ -29131,13 +29209,14 @@ as $$
   union
   select * from millrace.moves_of_questions(p_version_id)
   union
-  select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
-    coalesce(g.id, s.id), true
+  select m ->> 0, m ->> 1,
+    case when g.id is not null then 'enter' when s.id is null then 'give_up' else 'start' end,
+    null, coalesce(g.id, s.id), true
   from status t
   cross join lateral jsonb_array_elements(t.said -> 'moves') m
   left join gate g on g.shows ->> 'enter' = m ->> 1
   left join stage s on s.ready = m ->> 1
-  where g.id is not null or s.id is not null
+  where coalesce(g.id, s.id) is not null or m ->> 1 = t.said ->> 'failed'
   union
   select null, e #>> '{}', 'step', null, null, true
   from status t
@@ -34165,6 +34244,8 @@ begin
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
       'millrace.rows_shown_wrong(millrace.pipelines, text[], int8, int8)',
       'millrace.status_faults(int8, int8)', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.errors_shown(int4, text[])',
+      'millrace.give_up_by_value(int4, text, text, text[])',
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.open_moves(int4, int4, int4, bool, text)',
       'millrace.leads_back(int4, text[], text)',
