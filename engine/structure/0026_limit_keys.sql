@@ -33,3 +33,11 @@ comment on column millrace.alert_rules.above is
   'their own bounds.';
 insert into millrace.alert_rules (name, kind, stage, above, source) values
   ('refused', 'refused', '*', 600, 'default');
+
+-- From when a run's time counts, where a former run of its row did not come to its end.
+
+alter table millrace.runs add column since timestamptz;
+comment on column millrace.runs.since is
+  'Since when its row has been on its way, where that is before created_at: a former run failed, '
+  'was cancelled, or left a stage out by a bypass. Kept for pipelines with bounds for their runs.';
+create index bypassed_by_run on millrace.bypassed (run_id);
