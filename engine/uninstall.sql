@@ -488,6 +488,8 @@ declare
       'millrace.playbook_of(text)', 'millrace.rows_labelled(millrace.pipelines, text, int4)',
       'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
       'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
+      'millrace.carry_since(millrace.pipelines, int8[])',
+      'millrace.ages_behind(int4, text, int4)',
       'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
       'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
       'millrace.check_shared_limit(text, jsonb, bool)', 'millrace.lock_shared_limit(int4)',

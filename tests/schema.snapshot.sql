@@ -299,6 +299,7 @@ table millrace.bypassed
   column stage_id integer not null
   constraint bypassed_pkey PRIMARY KEY (stage_id, entity_id)
   constraint bypassed_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE INDEX bypassed_by_run ON millrace.bypassed USING btree (run_id)
   CREATE INDEX bypassed_in_order ON millrace.bypassed USING btree (stage_id, at, run_id)
   CREATE UNIQUE INDEX bypassed_pkey ON millrace.bypassed USING btree (stage_id, entity_id)
 table millrace.bypasses
@@ -1054,6 +1055,7 @@ table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, au
   column priority smallint not null default 0
   column quota_key text
   column quota_of integer
+  column since timestamp with time zone
   column status millrace.run_status not null default 'running'::millrace.run_status
   column took_place_of bigint
   column trace_id uuid not null default gen_random_uuid()
@@ -2433,6 +2435,7 @@ function millrace.advance(p_stage_id integer, p_run_ids bigint[], p_list boolean
 function millrace.advance_each(p_stage_id integer, p_run_ids bigint[]) returns millrace.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bb116a833de239148ff1e4c1e31aa6
 function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee0744cf42aa4d289ccac0997b31bf90
 function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
+function millrace.ages_behind(p_pipeline_id integer, p_after text, p_limit integer) returns TABLE(entity_id text, age double precision) language sql volatile set search_path=pg_catalog, pg_temp body 2565ec5b40469d660227049cf0678d33
 function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body bf4af120b8e3eb3953c70530e6a3d9eb
 function millrace.alert_seen(p_caller millrace.caller, p_alert bigint) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1f6960dd634f50f415e67aeadc66af5f
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
@@ -2525,6 +2528,7 @@ function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) re
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
 function millrace.cancel_one(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73330b4393ac3814799a8008d09f3f6b
 function millrace.capped(p_count bigint, p_cap integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body 16a58d0acd7073070f7abfd5e43cb0c4
+function millrace.carry_since(p_pipeline millrace.pipelines, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f3eb3b3b36e8839a5eea90bd349d7b
 function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAULT NULL::text, p_error text DEFAULT NULL::text, p_started_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_completed_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns millrace.change language plpgsql immutable set search_path=pg_catalog, pg_temp body 4352ee366908348e092f1e4c499edfdf
 function millrace.changed_values(p_definition jsonb) returns TABLE(was text, now text[]) language sql stable set search_path=pg_catalog, pg_temp body 4d3685b3edcb710429d6d982e004417b
 function millrace.channel_named(p_channel text) returns millrace.alert_channels language plpgsql stable set search_path=pg_catalog, pg_temp body c97ae5b29025e6b6e703bbf0b6113246
@@ -2630,7 +2634,7 @@ function millrace.codes_sql(p_table text, p_time text, p_at text) returns text l
 function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT busy boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1dd4a07d63000dfd650952799167e4
 function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body de438407193da38d8c1c9b8a6d6cef31
 function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0f8020403f42e7bc5151e8ddff84ff4
-function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c008243a5829c6249be8a3c77a716e7
+function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb8425b78c0692d4f8300a9128b91341
 function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ceec9f895a3c8ff2a21c88c1a5c07088
 function millrace.completed_targets(p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 512822c85af133f58a6429a9dd81aec1
@@ -2641,7 +2645,7 @@ function millrace.contracts() returns text[] language plpgsql stable set search_
 function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b704daf14e585a2ea3fd8d9d0833e3c
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
-function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
+function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 78b33961ffae334e1a03b3592ef5db5d
 function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93623b8646c99b91ac1e115f65b38195
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.count_in_words(p_count numeric) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9935953d7cecd710c344f89016a86274
@@ -2761,7 +2765,7 @@ function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path
 function millrace.find_lines(p_table text, p_condition text, p_asked jsonb, OUT ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body c98fb3404372fedfcc423922b399348a
 function millrace.find_runs(p_filter jsonb, p_after bigint, p_limit integer, p_up boolean DEFAULT false, OUT run_ids bigint[], OUT next bigint) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body e6e498ac64b72edb3bce731d3f9f1afe
 function millrace.finish_bypass(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337ff2fc51d2e411cff13332295107e2
-function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91363e12cade6f7bd2e909f8d74ac114
+function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a79414818bc561947cadf0a9264b1b7
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
 function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, enable_memoize=off, work_mem=16MB, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
 function millrace.follow_ages(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50b4c6f64a62a0254d9b9e4d50772807
@@ -2948,7 +2952,7 @@ function millrace.names_stage(p_pipeline_id integer, p_stage_id integer) returns
 function millrace.need_fields(p_request jsonb, VARIADIC p_fields text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bffac573764846b1e705cde5803a84a1
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 69b1162dbd308fb9b5f4b0f6cc5d1307
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 459e53d36b330a20199183d249ecb8f8
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 71d4fb112da9001b24f86628f5312642
 function millrace.next_gate(p_stage_ids integer[], p_after_at timestamp with time zone[], p_after_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b8ed19ba6f56c0bdbd88a1205f1ec5d
