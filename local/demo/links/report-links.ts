@@ -64,16 +64,16 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
 
 /** Prints what limits that stages share have learned, as far as they have learned anything. */
 export async function printLimits(client: pg.Client, print: Print): Promise<void> {
-  const { rows } = await client.query<{ name: string; rate: number; declared: number; seconds: number; by: string }>(
-    `select name, round((today #>> '{rate,count}')::numeric, 1)::float as rate, (declared #>> '{rate,count}')::int as declared,
-       (declared #>> '{rate,per_seconds}')::int as seconds, learned_from as by
-     from millrace.shared_limit_state where learned_share is not null`,
+  const { rows } = await client.query<{ name: string; key: string | null; share: number; by: string }>(
+    'select name, key, learned_share::float as share, learned_from as by from millrace.learned_limits',
   );
-  for (const { name, rate, declared, seconds, by } of rows) {
+  for (const { name, key, share, by } of rows) {
     print(
-      `  ${pc.yellow(name)} ${rate} in ${seconds} s instead of ${declared}, since a board asked for patience (${by})`,
+      `  ${pc.yellow(name)} ${key ?? 'all'}: ${Math.round(share * 100)} % of the rate, since it asked for patience (${by})`,
     );
-    print(pc.dim('  It creeps back by itself. select * from millrace.shared_limit_state; tells how far it has come.'));
+  }
+  if (rows.length > 0) {
+    print(pc.dim('  It creeps back by itself. select * from millrace.learned_limits; tells how far it has come.'));
   }
 }
 
