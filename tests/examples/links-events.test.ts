@@ -131,11 +131,13 @@ test('playbook B: what is stuck for too long goes back one word, and what is not
   await links.classify('job');
   await (await links.worker('scrape_job')).takeOne();
   await engine.sql.query(
-    `update public.linkedin_links set status = 'queued'
+    `update public.linkedin_links set status = 'queued', attempt_count = attempt_count + 1
      where status = 'scraping' and status_since < millrace.now() - interval '30 minutes'`,
   );
   expect(await links.row(stuck)).toMatchObject({
     status: 'queued',
+    // What a person starts over begins its count anew, whatever they write.
+    attempt_count: 0,
     status_since: await engine.now(),
     updated_at: await engine.now(),
   });

@@ -33,7 +33,7 @@ const spellings: ((url: string) => string)[] = [
   (url) => `${url}/`,
   (url) => `${url}#apply`,
   (url) => url.replace('http://', 'HTTP://'),
-  (url) => `  ${url}?ref=colleague `,
+  (url) => `  ${url}?fbclid=colleague `,
 ];
 
 /** Sixty links: 46 different ones in two lists, fourteen of them in another spelling too. */
