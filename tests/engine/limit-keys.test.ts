@@ -75,6 +75,20 @@ test('no host begins faster than its rate, over all its stages', async ({ engine
   expect(await jobs.take(50)).toEqual([]);
 });
 
+test('workers that claim at once never begin more of a host than its rate says', async ({ engine }) => {
+  const first = await scrapes(engine, { 'a.test': 40, 'b.test': 40 });
+  const workers = [first, ...(await Promise.all([1, 2, 3].map(() => Worker.of(engine, 'jobs'))))];
+  const begun: Record<string, number> = {};
+  for (let minute = 1; minute <= 3; minute++) {
+    for (let round = 0; round < 4; round++) {
+      const batches = await Promise.all(workers.map((worker) => worker.take(5)));
+      for (const [host, count] of Object.entries(hosts(batches.flat()))) begun[host] = (begun[host] ?? 0) + count;
+    }
+    expect(begun).toEqual({ 'a.test': 6 * minute, 'b.test': 6 * minute });
+    await engine.advance('1 minute');
+  }
+});
+
 test('what a batch has no room for is given back to its host', async ({ engine }) => {
   await engine.sql.query(`update millrace.settings set value = '10000' where name = 'batch_bytes'`);
   const jobs = await scrapes(engine, {});
