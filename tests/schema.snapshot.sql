@@ -117,7 +117,7 @@ table millrace.alert_rules
   column source text not null default 'sql'::text
   column span interval not null default '00:10:00'::interval
   column stage text
-  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'engine'::text])))
+  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'engine'::text])))
   constraint alert_rules_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint alert_rules_pkey PRIMARY KEY (id)
   constraint alert_rules_source_known CHECK ((source = ANY (ARRAY['default'::text, 'definition'::text, 'sql'::text])))
@@ -300,6 +300,7 @@ table millrace.bypassed
   column stage_id integer not null
   constraint bypassed_pkey PRIMARY KEY (stage_id, entity_id)
   constraint bypassed_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  CREATE INDEX bypassed_by_run ON millrace.bypassed USING btree (run_id)
   CREATE INDEX bypassed_in_order ON millrace.bypassed USING btree (stage_id, at, run_id)
   CREATE UNIQUE INDEX bypassed_pkey ON millrace.bypassed USING btree (stage_id, entity_id)
 table millrace.bypasses
@@ -661,15 +662,39 @@ table millrace.journal
   CREATE TRIGGER journal_is_kept BEFORE UPDATE OR TRUNCATE ON millrace.journal FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
   CREATE TRIGGER journal_is_not_deleted AFTER DELETE ON millrace.journal REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
 sequence millrace.journal_id_seq
+view millrace.learned_limits
+  column key text
+  column learned_from text
+  column learned_share numeric
+  column learned_since timestamp with time zone
+  column name text
+  column refused_until timestamp with time zone
+  column seconds numeric
+  as  SELECT l.name, v.key, round(millrace.share_of(v.one)::numeric, 3) AS learned_share, (v.one).refused_by AS learned_from, (v.one).lowered_since AS learned_since, CASE WHEN (v.one).refused_until > millrace.now() THEN (v.one).refused_until ELSE NULL::timestamp with time zone END AS refused_until, EXTRACT(epoch FROM GREATEST((v.one).refused_until, millrace.now()) - (v.one).lowered_since) AS seconds FROM millrace.shared_limits l CROSS JOIN LATERAL ( SELECT NULL::text AS key, l.*::millrace.shared_limits AS one UNION ALL SELECT k.key, millrace.keyed(l.*, k.*) AS keyed FROM millrace.limit_keys k WHERE k.limit_id = l.id AND k.lowered_at IS NOT NULL) v WHERE millrace.share_of(v.one) < 1::double precision ORDER BY l.name, v.key NULLS FIRST;
 view millrace.limit_faults
   column attempt_id bigint
   column detail text
   column rule text
   column run_id bigint
   as  SELECT 'a queued attempt''s concurrency group is known to its stage'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND n.concurrency_group = a.concurrency_group)) UNION ALL SELECT 'a parked concurrency group''s key has something in flight, or was freed'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, g.concurrency_group AS detail FROM millrace.concurrency_groups g JOIN millrace.stages s ON s.id = g.stage_id AND s.has_groups WHERE g.due_at = 'infinity'::timestamp with time zone AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.stage_id = g.stage_id AND f.key = substr(g.concurrency_group, 2))) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = g.stage_id AND n.concurrency_group = ('*'::text || substr(g.concurrency_group, 2))));
+table millrace.limit_keys with (fillfactor=50)
+  column heed_from timestamp with time zone
+  column key text not null
+  column limit_id integer not null
+  column lowered_at timestamp with time zone
+  column lowered_since timestamp with time zone
+  column refilled_at timestamp with time zone not null default millrace.now()
+  column refused_by text
+  column refused_until timestamp with time zone
+  column share double precision not null default 1
+  column tokens double precision not null default 'Infinity'::double precision
+  constraint limit_keys_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.shared_limits(id) ON DELETE CASCADE
+  constraint limit_keys_pkey PRIMARY KEY (limit_id, key)
+  CREATE UNIQUE INDEX limit_keys_pkey ON millrace.limit_keys USING btree (limit_id, key)
 table millrace.limit_refusals
   column at timestamp with time zone not null
   column id bigint not null generated always as identity
+  column key text
   column limit_id integer not null
   column refused_by text not null
   column retry_after interval not null
@@ -1043,6 +1068,7 @@ table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, au
   column priority smallint not null default 0
   column quota_key text
   column quota_of integer
+  column since timestamp with time zone
   column status millrace.run_status not null default 'running'::millrace.run_status
   column took_place_of bigint
   column trace_id uuid not null default gen_random_uuid()
@@ -1077,7 +1103,7 @@ view millrace.shared_limit_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'a key of a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('%s of %s'::text, k.key, l.name) AS detail FROM millrace.limit_keys k JOIN millrace.shared_limits l ON l.id = k.limit_id WHERE k.share < 0::double precision OR k.share > 1::double precision OR k.lowered_at IS NULL AND k.share <> 1::double precision OR (num_nulls(k.lowered_at, k.lowered_since, k.heed_from, k.refused_by) <> ALL (ARRAY[0, 4])) OR k.lowered_since > k.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -1956,12 +1982,34 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
-view public.link_events with (security_invoker=true)
-  column at timestamp with time zone
-  column event text
-  column link_id bigint
-  column trace_id uuid
-  as  SELECT 'link.new'::text AS event, l.id AS link_id, l.trace_id, l.created_at AS at FROM linkedin_links l UNION ALL SELECT e.event, l.id AS link_id, l.trace_id, a.finished_at AS at FROM ( VALUES ('link.classified'::text,'classify'::text), ('raw.persisted'::text,'scrape_job'::text), ('raw.persisted'::text,'scrape_post'::text), ('staged.persisted'::text,'stage_job'::text), ('staged.persisted'::text,'stage_post'::text)) e(event, stage) JOIN millrace.pipelines p ON p.name = 'links'::text JOIN millrace.stages s ON s.pipeline_id = p.id AND s.name = e.stage JOIN millrace.runs r ON r.pipeline_id = p.id JOIN millrace.attempts a ON a.run_id = r.id AND a.stage_id = s.id AND a.state = 'completed'::millrace.attempt_state JOIN linkedin_links l ON l.id = r.entity_id::bigint;
+table public.link_events row level security
+  column at timestamp with time zone not null
+  column event text not null
+  column id bigint not null generated always as identity
+  column link_id bigint not null
+  column trace_id uuid not null
+  constraint link_events_event_known CHECK ((event = ANY (ARRAY['link.new'::text, 'link.classified'::text, 'raw.persisted'::text, 'staged.persisted'::text])))
+  constraint link_events_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint link_events_pkey PRIMARY KEY (id)
+  CREATE INDEX link_events_by_link ON public.link_events USING btree (link_id, id)
+  CREATE UNIQUE INDEX link_events_pkey ON public.link_events USING btree (id)
+  grant select to service_role
+sequence public.link_events_id_seq
+table public.link_history row level security
+  column changed_at timestamp with time zone not null
+  column changed_by text not null
+  column changes jsonb
+  column duration_ms bigint
+  column from_status text
+  column id bigint not null generated always as identity
+  column link_id bigint not null
+  column to_status text not null
+  constraint link_history_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
+  constraint link_history_pkey PRIMARY KEY (id)
+  CREATE INDEX link_history_by_link ON public.link_history USING btree (link_id, id)
+  CREATE UNIQUE INDEX link_history_pkey ON public.link_history USING btree (id)
+  grant select to service_role
+sequence public.link_history_id_seq
 table public.link_page_drafts row level security
   column fetched_at timestamp with time zone not null default millrace.now()
   column fingerprint_hash text not null
@@ -1982,7 +2030,8 @@ view public.link_queues with (security_invoker=true)
   column oldest_due_at timestamp with time zone
   column queue text
   column ready bigint
-  as  SELECT q.name AS queue, COALESCE(sum(d.ready), 0::numeric)::bigint AS ready, COALESCE(sum(d.in_backoff), 0::numeric)::bigint AS in_backoff, COALESCE(sum(d.started + d.waiting), 0::numeric)::bigint AS in_work, min(d.oldest_due_at) AS oldest_due_at FROM ( VALUES (1,'ingest'::text,'link_sources'::text,'poll'::text), (2,'classify'::text,'links'::text,'classify'::text), (3,'route'::text,'links'::text,'route_job'::text), (3,'route'::text,'links'::text,'route_post'::text), (4,'scrape.job'::text,'links'::text,'scrape_job'::text), (5,'scrape.post'::text,'links'::text,'scrape_post'::text), (6,'stage'::text,'links'::text,'stage_job'::text), (6,'stage'::text,'links'::text,'stage_post'::text), (7,'extract'::text,'links'::text,'extract'::text)) q(place, name, pipeline, stage) LEFT JOIN LATERAL ( SELECT count(*) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at <= millrace.now()) AS ready, count(*) FILTER (WHERE a.state = 'queued'::millrace.attempt_state AND a.queue_at > millrace.now()) AS in_backoff, count(*) FILTER (WHERE a.state = 'started'::millrace.attempt_state) AS started, count(*) FILTER (WHERE a.state = 'waiting'::millrace.attempt_state) AS waiting, min(a.queue_at) FILTER (WHERE a.state = 'queued'::millrace.attempt_state) AS oldest_due_at FROM millrace.pipelines p JOIN millrace.stages s ON s.pipeline_id = p.id AND s.name = q.stage JOIN millrace.attempts a ON a.stage_id = s.id AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) WHERE p.name = q.pipeline) d ON true GROUP BY q.place, q.name ORDER BY q.place;
+  as  SELECT queue, ready, in_backoff, in_work, oldest_due_at FROM millrace_evidence.link_queues() q(place, queue, ready, in_backoff, in_work, oldest_due_at) ORDER BY place;
+  grant select to service_role
 table public.link_sources row level security
   column address text not null
   column column_name text
@@ -2047,12 +2096,15 @@ table public.linkedin_links row level security
   column id bigint not null generated always as identity
   column last_error text
   column next_attempt_at timestamp with time zone
+  column note jsonb
   column raw_url text not null
   column source text not null default 'manual'::text
   column source_id uuid
   column source_place text
   column status text not null default 'new'::text
+  column status_since timestamp with time zone
   column trace_id uuid not null default gen_random_uuid()
+  column updated_at timestamp with time zone not null default now()
   constraint linkedin_links_canonical_url_key UNIQUE (canonical_url)
   constraint linkedin_links_classification_known CHECK ((classification = ANY (ARRAY['job'::text, 'post'::text, 'unknown'::text])))
   constraint linkedin_links_classified_by_known CHECK ((classified_by = ANY (ARRAY['rule'::text, 'model'::text, 'person'::text])))
@@ -2063,12 +2115,17 @@ table public.linkedin_links row level security
   CREATE INDEX linkedin_links_by_source ON public.linkedin_links USING btree (source_id) WHERE (source_id IS NOT NULL)
   CREATE UNIQUE INDEX linkedin_links_canonical_url_key ON public.linkedin_links USING btree (canonical_url)
   CREATE UNIQUE INDEX linkedin_links_pkey ON public.linkedin_links USING btree (id)
+  CREATE TRIGGER linkedin_links_address BEFORE UPDATE OF raw_url ON public.linkedin_links FOR EACH ROW WHEN ((new.raw_url IS DISTINCT FROM old.raw_url)) EXECUTE FUNCTION check_link_address()
   CREATE TRIGGER linkedin_links_begin_where_rows_are BEFORE UPDATE OF status ON public.linkedin_links FOR EACH ROW WHEN (((new.status = ANY (ARRAY['scraped'::text, 'staged'::text])) AND (old.status = ANY (ARRAY['error'::text, 'dead'::text, 'extracted'::text])) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION begin_where_rows_are()
   CREATE TRIGGER linkedin_links_classifier BEFORE UPDATE OF classification ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_classifier()
   CREATE TRIGGER linkedin_links_classifier_first BEFORE INSERT ON public.linkedin_links FOR EACH ROW WHEN (((new.classification IS NOT NULL) OR (new.classified_by IS NOT NULL))) EXECUTE FUNCTION note_classifier()
+  CREATE TRIGGER linkedin_links_new AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION note_new_links()
+  CREATE TRIGGER linkedin_links_updated BEFORE UPDATE ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_link_update()
+  CREATE TRIGGER millrace_links_begun BEFORE INSERT ON public.linkedin_links FOR EACH ROW WHEN ((new.status IS NOT NULL)) EXECUTE FUNCTION millrace.links__since()
   CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
   CREATE TRIGGER millrace_links_inserted AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__intake()
   CREATE TRIGGER millrace_links_key BEFORE UPDATE OF id ON public.linkedin_links FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.links__key()
+  CREATE TRIGGER millrace_links_since BEFORE UPDATE ON public.linkedin_links FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) OR (old.status_since IS DISTINCT FROM new.status_since)) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION millrace.links__since()
   CREATE TRIGGER millrace_links_truncated AFTER TRUNCATE ON public.linkedin_links FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__deleted()
   CREATE TRIGGER millrace_links_updated AFTER UPDATE ON public.linkedin_links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.links__intake()
   grant delete, insert, select, update to service_role
@@ -2372,11 +2429,11 @@ table public.topic row level security
 function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c414323fa114bafac052693afca9b907
 function millrace.acknowledge(p_alert bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8fdfb864bab94252821c973ab816cb22
 function millrace.acknowledge_alert(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 14682390772a46d82dc9aec16031f227
-function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b171ae1f4b561abd95eef3ea345db04c
+function millrace.act_fields() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e376dfd29acd07cbca6fab62a5c3efbc
 function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 101d8ae62fd9566b3415dc3ea17a97d5
 function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 88371df7fa65eef1340fdf7df0d91266
 function millrace.act_on_bypass(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body eec8f3935380b29c9eaafab93c77071a
-function millrace.act_on_limit(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ba207b40683886e85b6efbbedbc46cd8
+function millrace.act_on_limit(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body ecda90046bdd5ec610bb5b4971dac491
 function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 12f4eb302be8c9c12a6baebebb83c731
 function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 2d065b253f2983c57ab608cfe7be1bed
 function millrace.act_on_stage(p_caller millrace.caller, p_request jsonb, p_line bigint) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0188855ac5d88f600b87d121448f7225
@@ -2399,6 +2456,7 @@ function millrace.advance(p_stage_id integer, p_run_ids bigint[], p_list boolean
 function millrace.advance_each(p_stage_id integer, p_run_ids bigint[]) returns millrace.ready[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52bb116a833de239148ff1e4c1e31aa6
 function millrace.advance_others(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ee0744cf42aa4d289ccac0997b31bf90
 function millrace.after_of(p_pipeline_id integer, p_stage jsonb) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body eb21b62303c5a0be6d339ee062098b49
+function millrace.ages_behind(p_pipeline_id integer, p_after text, p_limit integer) returns TABLE(entity_id text, age double precision) language sql volatile set search_path=pg_catalog, pg_temp body 2565ec5b40469d660227049cf0678d33
 function millrace.alert_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 538deb4ef1ab43652a9d2a26b189155e
 function millrace.alert_seen(p_caller millrace.caller, p_alert bigint) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1f6960dd634f50f415e67aeadc66af5f
 function millrace.alive_since() returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 86db8dcca44d038c8b54ccbf63e38454
@@ -2493,6 +2551,7 @@ function millrace.cancel_given_up(p_pipeline_id integer, p_entity_ids text[]) re
 function millrace.cancel_held(p_run_ids bigint[], p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 717810708e498a10b234fa05a322c43a
 function millrace.cancel_one(p_run bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 73330b4393ac3814799a8008d09f3f6b
 function millrace.capped(p_count bigint, p_cap integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body 16a58d0acd7073070f7abfd5e43cb0c4
+function millrace.carry_since(p_pipeline millrace.pipelines, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d2f3eb3b3b36e8839a5eea90bd349d7b
 function millrace.change_of(p_entity_id text, p_status text, p_job_id text DEFAULT NULL::text, p_error text DEFAULT NULL::text, p_started_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_completed_at timestamp with time zone DEFAULT NULL::timestamp with time zone) returns millrace.change language plpgsql immutable set search_path=pg_catalog, pg_temp body 4352ee366908348e092f1e4c499edfdf
 function millrace.changed_values(p_definition jsonb) returns TABLE(was text, now text[]) language sql stable set search_path=pg_catalog, pg_temp body 4d3685b3edcb710429d6d982e004417b
 function millrace.channel_named(p_channel text) returns millrace.alert_channels language plpgsql stable set search_path=pg_catalog, pg_temp body c97ae5b29025e6b6e703bbf0b6113246
@@ -2527,6 +2586,7 @@ function millrace.check_items(p_items jsonb) returns void language plpgsql immut
 function millrace.check_job_states(p_jobs jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 74040adcc0f4dffb6fa898f6996f68f7
 function millrace.check_json_schema(p_schema jsonb, p_path text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 1c7e44bc4e0162c06cd4d49dfe88fc7c
 function millrace.check_key(p_pipeline millrace.pipelines) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body fdae3a0903b231b5fa641fddee3ea96d
+function millrace.check_key_rate(p_name text, p_limits jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body ce99cfeffc4bd604c081c16b7795b3f0
 function millrace.check_label(p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 4cf30e4744bcbbe7432f9b7391960e5b
 function millrace.check_layers(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body da810f53f06f5c70dc72db09892fabda
 function millrace.check_limits(p_stage jsonb, p_definition jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 520116a5502494a6f0e4201aaa20bd6c
@@ -2552,8 +2612,8 @@ function millrace.check_schema_pattern(p_schema jsonb, p_path text) returns void
 function millrace.check_series(p_from timestamp with time zone, p_to timestamp with time zone, p_step interval) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 3344bbdf86d77d21d364bd840bddb993
 function millrace.check_setting() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 021ab9dbb744974baafc3fbb55131741
 function millrace.check_shape(p_definition jsonb) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 2a0312a6110a7fd228487e1cf1882d37
-function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 8acf718bebf808a06086d29b471d15a4
-function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 79002a072e4516a4f464669b60e2eee5
+function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body f117061ea4b6f5fb9f1bab6b6458c265
+function millrace.check_shared_names(p_stage jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 82df0c9986ca3c15999ce3b609be0a31
 function millrace.check_slice(p_after bigint, p_limit integer) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body b3fe1c28c455ffa0fd8f130fc40c6019
 function millrace.check_slots(p_stage_id integer, p_worker_id uuid, p_checked_to bigint) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body ef3c0392446c497365c8c13d5d09cdbe
 function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 37f1d77fb95cd3436e8e4171d031c7ad
@@ -2584,8 +2644,9 @@ function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql 
 function millrace.claim(p_stage millrace.stages, p_worker millrace.workers, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 81380c4f98dd111da64a2cbceb68f537
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 17be78b7602ad6dfa16f175e61ff4efa
 function millrace.claim_alone(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_attempt_id bigint, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e27b864d5a57d50f62b07beb99e30479
+function millrace.claim_alone_of_group(p_stage millrace.stages, p_worker millrace.workers, p_attempt_id bigint, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bb36fbbfb4a06e0fcf805e1298f85da7
 function millrace.claim_answer(p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake integer[], p_verdicts json, p_wait_ms integer DEFAULT NULL::integer, p_cut boolean DEFAULT false, p_left boolean DEFAULT false) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 99e623de8dc1f119eeae782e743ba73a
-function millrace.claim_groups(p_stage millrace.stages, p_worker millrace.workers, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a15062b825c5df7ca32c04a90cad6d93
+function millrace.claim_groups(p_stage millrace.stages, p_worker millrace.workers, p_room integer, INOUT limiter millrace.limiters, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body a9788336a530dbc6476c141cd527ecc1
 function millrace.claim_limited(p_stage millrace.stages, p_worker millrace.workers, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 85308f3732d5a68f65839a97766315d6
 function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit integer, p_verdicts json, p_ready integer[], p_goodbye boolean) returns json language plpgsql volatile set search_path=pg_catalog, pg_temp body 7182ee584c080e0d4826ec33d4aedeb7
 function millrace.claim_together(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 4123593f6bfda10ebb7e7a333beae29c
@@ -2602,7 +2663,7 @@ function millrace.collect_children(p_fan_out_id bigint, OUT wake integer[], OUT 
 function millrace.collect_reported(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 654d6fa3b7adf07194cfa88c08e9ac1c
 function millrace.commonest_error(p_pipeline_id integer, p_stage_id integer, p_from timestamp with time zone, p_to timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body de438407193da38d8c1c9b8a6d6cef31
 function millrace.complete(p_stage_id integer, p_items millrace.work[], p_uniform_limit integer DEFAULT NULL::integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0f8020403f42e7bc5151e8ddff84ff4
-function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2c008243a5829c6249be8a3c77a716e7
+function millrace.complete_and_end(p_stage_id integer, p_items millrace.work[], p_run_ids bigint[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb8425b78c0692d4f8300a9128b91341
 function millrace.complete_or_end(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a0d39b6fc044fd4c4c786146e1bdf5c4
 function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ceec9f895a3c8ff2a21c88c1a5c07088
 function millrace.completed_targets(p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 512822c85af133f58a6429a9dd81aec1
@@ -2613,7 +2674,7 @@ function millrace.contracts() returns text[] language plpgsql stable set search_
 function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b704daf14e585a2ea3fd8d9d0833e3c
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c
-function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 7c1e9b5bde824aaa591560f6fc947107
+function millrace.count_ages(p_pipeline millrace.pipelines, p_after text, p_limit integer, OUT ages bigint[], OUT last_key text) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 78b33961ffae334e1a03b3592ef5db5d
 function millrace.count_attempts(p_stage millrace.stages, p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 93623b8646c99b91ac1e115f65b38195
 function millrace.count_consecutive(p_fan_out millrace.fan_outs, p_stage_id integer, p_wanted integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 3adb0615a0c890a244cde90b2b80f309
 function millrace.count_in_words(p_count numeric) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 9935953d7cecd710c344f89016a86274
@@ -2630,7 +2691,7 @@ function millrace.declared_window_start(p_limit millrace.shared_limits) returns 
 function millrace.deed_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c307a7de011ab6376a060a8231f619c8
 function millrace.define(p_definition jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 44c0b3a29fc2cc360b8e79da52f77cde
 function millrace.define_limit(p_name text, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69a26aefe149c5ac3b787bf37dcb232e
-function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3b2a9922fd040a8554c10633515afaa8
+function millrace.definition_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body b6b1e9befa59861a0bb03061ab8f49b4
 function millrace.delete_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c57c867580144e77fdf24eff6bb6a8d
 function millrace.delivery_pause(p_tries integer) returns interval language sql immutable set search_path=pg_catalog, pg_temp body cb0cca53cb619ba5b9d4924705b9cd8f
 function millrace.delivery_time() returns interval language sql immutable set search_path=pg_catalog, pg_temp body 79eda1c830b9a6dc959b9fa1c1f078da
@@ -2671,7 +2732,7 @@ function millrace.done_before(p_run_id bigint, p_version_id integer, p_place int
 function millrace.done_until(p_pipeline_id integer, p_stage_id integer, p_was text) returns integer language sql stable set search_path=pg_catalog, pg_temp body b7aa6272745f83d07674812ead88674d
 function millrace.done_value(p_shows jsonb, p_output jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body eaca1563bdd6bc1664dca30f44a013ef
 function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[] language sql immutable set search_path=pg_catalog, pg_temp body 4077f317e3020e8f1bb00ee4a9262d52
-function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 6a3c9863940501816d6f914e15a9f45f
+function millrace.doorbell_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 187368335ac4cdbea87546a082f1df1e
 function millrace.drop_claims(p_worker_id uuid, p_token uuid DEFAULT NULL::uuid, p_ended integer DEFAULT NULL::integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 297e0de56f1cfd757f838a49c3d6f479
 function millrace.drop_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9158f7d9d30c68fa66fc72e24c9438fb
 function millrace.drop_old_news(p_stage_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6eae141e31ee64d4beec19bef1d88bf0
@@ -2689,7 +2750,7 @@ function millrace.end_bypass_of_changed(p_pipeline_id integer) returns void lang
 function millrace.end_runs(p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56bb4f602a586e2f171e72668041d96b
 function millrace.end_stage(p_run bigint, p_stage text, p_outcome text, p_result jsonb, p_error jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a76f98d34d647b4f4559d3d6cd77eddd
 function millrace.end_throttles() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 621d8b694afa1b981a4b2b64a2538506
-function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2f7fe31f359924bec62085e3b7c11c4a
+function millrace.end_turns(p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint, p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b0220d910419f57dc39e8fdc1f5e7a4
 function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit integer) returns text language sql immutable set search_path=pg_catalog, pg_temp body 55ebc008834c1cb13c50e67d29811b90
 function millrace.endings_of(p_stage_id integer, p_items millrace.work[]) returns TABLE(run_id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body 612e4c8e50a249c7f475ad0d3e6a79ab
 function millrace.engine(OUT level integer, OUT release text, OUT contracts integer[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 57f2d6f789b69a90763bf0ffc5cd01d4
@@ -2701,6 +2762,7 @@ function millrace.enter_to_act(p_operator text) returns millrace.caller language
 function millrace.entities_under_way(p_pipeline millrace.pipelines, p_stage_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3982a245808d6dd45635c7bc1e0f543d
 function millrace.error_finding() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 425cf67a06d4a3ea20b99a6fe01ecebd
 function millrace.error_kind(p_sqlstate text, p_context text DEFAULT NULL::text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 68a5def6974b0d6321412294facb854d
+function millrace.errors_shown(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 98136009fbc61daa4545e15224e50152
 function millrace.estimate_cost(p_pipeline_id integer, p_do jsonb, p_run_ids bigint[]) returns numeric language sql stable set search_path=pg_catalog, pg_temp body 58add9bd82aa825eef380b8e1900edec
 function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now timestamp with time zone) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 1406dac1638c50ca0c8f4a28d4a6959a
 function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 13d65dfd7be8318ec5404d0b359c71a7
@@ -2733,7 +2795,7 @@ function millrace.find_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path
 function millrace.find_lines(p_table text, p_condition text, p_asked jsonb, OUT ids bigint[], OUT next text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body c98fb3404372fedfcc423922b399348a
 function millrace.find_runs(p_filter jsonb, p_after bigint, p_limit integer, p_up boolean DEFAULT false, OUT run_ids bigint[], OUT next bigint) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body e6e498ac64b72edb3bce731d3f9f1afe
 function millrace.finish_bypass(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337ff2fc51d2e411cff13332295107e2
-function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91363e12cade6f7bd2e909f8d74ac114
+function millrace.finish_runs(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a79414818bc561947cadf0a9264b1b7
 function millrace.first_stage(p_pipeline_id integer) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 36a076734521d92077ac2ae4267d6968
 function millrace.fold_figures(p_limit integer DEFAULT 3000) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=on, enable_hashjoin=on, enable_sort=off, enable_memoize=off, work_mem=16MB, jit=off body 43087c22f3ccdc830f0f24608e66d2d0
 function millrace.follow_ages(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50b4c6f64a62a0254d9b9e4d50772807
@@ -2749,15 +2811,17 @@ function millrace.forget_fan_outs(p_ids bigint[]) returns void language plpgsql 
 function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8b75da51f2c4887e0f4ef491149a279
 function millrace.forget_groups(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e45390a6a88bf6918aa0dd8832201db0
 function millrace.forget_leftovers() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d3058ca246078885ce0746a2bc4ceb0
+function millrace.forget_refusals(p_limit millrace.shared_limits, p_key text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 781826159038e78be6a4684bd7cc495e
 function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e05adb31e274a22544fd9c867adad9c
 function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
-function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 63338d04daad057ab69f33e18808f63c
+function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body df1e4c532048750d5363352c5a01c276
 function millrace.free_places(p_stage millrace.stages, p_worker millrace.workers) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09a59685dc9fdc0c78908142fd94dff7
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
 function millrace.give_back(p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 77062e81e6ca5ae7acc079a210c5d976
-function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fef6c105ae66005ce4ebf6784b29048
+function millrace.give_back_limits(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01084d81a8d6d00c326527355ffcb7bf
 function millrace.give_back_turns(p_stage millrace.stages, p_kept bigint[], p_back bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body aedc6496cf1d0d4d1efc122a49ab8a9e
+function millrace.give_up_by_value(p_pipeline_id integer, p_was text, p_value text, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6642e40419e937738f132671b8a915d6
 function millrace.given_at_first(p_pipeline_id integer, p_version_id integer, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 57be4ff0a0d2ae07daa98c57ff477b2d
 function millrace.given_expressions(p_pipeline millrace.pipelines, OUT counted text, OUT document text) returns record language sql stable set search_path=pg_catalog, pg_temp body 12a2e6964b4775ece48f59efec18650e
 function millrace.given_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e8791b409545214a28054f5fae4f0260
@@ -2815,7 +2879,7 @@ function millrace.json_path(p_path text, p_key text) returns text language plpgs
 function millrace.judge_kind(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a8a5b8dfacc4ea6b96c6acb8d31eb36a
 function millrace.judge_or_report(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2fc3fdfff6f4a401be55aff13c4d00d2
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e4c61e891014bc87d41b0153d753ba2
-function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
+function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 09061d933046af3016b8da83d8e88071
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
 function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 12fc04eeaebe2f41fbfd8c5205c5c7ec
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
@@ -2826,9 +2890,11 @@ function millrace.keep_to_quotas(p_stage millrace.stages, p_token uuid, p_attemp
 function millrace.kept_values(p_version_id integer) returns TABLE(value text, stage_id integer) language sql stable set search_path=pg_catalog, pg_temp body 337511261d1fb901f1079d65e3b4d8dd
 function millrace.key_of_row(p_pipeline millrace.pipelines, p_entity_id text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body b93532e5b200b182013546f7aa73b95a
 function millrace.key_type(p_pipeline millrace.pipelines) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 32e87e96208956cb6b531d0627f72ac7
+function millrace.keyed(p_limit millrace.shared_limits, p_key millrace.limit_keys) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 18316ee1d6c5d4bcb9dc9bc061d9828d
 function millrace.keys_expression(p_pipeline millrace.pipelines, p_key_type text, p_column text, p_part text) returns text language sql stable set search_path=pg_catalog, pg_temp body 28c1a0c10413723a556fc4e5cc446581
 function millrace.keys_named(p_pipeline millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 9dffea8400d6e34bdaf293886fbd8a52
-function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a15fb73c940f066a8eb034f80400075b
+function millrace.keys_of_entities(p_pipeline_id integer, p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9a6c0839e8ededaadbe87cbae9c4ff5a
+function millrace.keys_refused_at(p_stage_id integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f76a4a35ed4c1945931d7c7cd83c9c8d
 function millrace.kind_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d1036b7c07623c0c1aa9fc36f732ed7f
 function millrace.known_pipelines() returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 78f487edca3cd6ebea0b52b0d547dc68
 function millrace.label_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 9d48c508be1e6e15d30dd1243971e711
@@ -2853,9 +2919,11 @@ function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] langua
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
-function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a90f538a3e83f4d118bbebbc9eac6aa9
+function millrace.learn(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b5e7a2cb0ec75fbc1f20ae94dcd2b43d
 function millrace.learn_from_loss(p_stage_id integer, p_hosts uuid[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 48bb6af5bde21a702ff1bdcc729689e6
+function millrace.learn_of_key(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4b8442d3ea512af8d14d8520e82113fc
 function millrace.learn_row_cost(p_stage_id integer, p_cpu_ms real, p_bytes bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body be8dae94ef7e81fa96a68d617dff59c7
+function millrace.learned_in_words(p_name text) returns text language sql stable set search_path=pg_catalog, pg_temp body ce871f4d4560889f2e8e8db185d2254e
 function millrace.leave_children(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e87af4d31ac4d10c385e141b0c4167d1
 function millrace.let_go(p_pipeline millrace.pipelines, p_limit integer, OUT held boolean, OUT gone integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 417ced2258bd1ec7b451358aaa06327f
 function millrace.limit_seen(p_caller millrace.caller, p_name text) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4a4ff4bf8b1647e0daead4891f5b0f0c
@@ -2866,15 +2934,17 @@ function millrace.link_sources__key() returns trigger language plpgsql volatile 
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
 function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
-function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fbc1e89d99f1afa558130fb741dad3d8
+function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a2dd1680dd4af49ccc9a8d2e34a7c217
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29ee10acd9abbd21d50222ec064d22b0
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 09df8b134e202b35bf1b3b1646e067e8
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 21ba586f59b8cc8539535d828bd148d2
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.links__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e29f027e81fa1e14b77bd5979cab0b7
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
-function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e51bab192b060418b7074c0d10b32b9d
-function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
-function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
-function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a1c21fcc9e3f6cef994d6f816a7c8f80
+function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6567eb86cad5f44b203fd78960e7dcf4
+function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff52efff8a139c3dd97a816e804cf36d
+function millrace.links__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 12a5f2f82f9726c2c499d1812d8d4b17
+function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaadb4cd3c9d893b421da676bc45c41b
+function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b62f692b46fc06a0eb0e9e0081bcfc02
 function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
 function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body fb17603f46eb57b5ea7881325925a823
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
@@ -2890,7 +2960,7 @@ function millrace.lock_shared_limit(p_limit_id integer) returns void language pl
 function millrace.lock_table(p_definition jsonb, p_table regclass) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4cb3fe2bab5ca083ed4e9ecb7b6526
 function millrace.lock_uniform_batch(p_items millrace.work[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body fa41b20ef0e71fd5afe563df6e6952c9
 function millrace.lock_waiting(p_pipeline millrace.pipelines, p_value text, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 09ddd8a709957734ce3cab145902f6e3
-function millrace.lowered(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body f256a4d2ef309144943e23404adc9a7e
+function millrace.lowered(p_limit millrace.shared_limits, p_refusal millrace.limit_refusals) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ae5c50770a3429f168e6d9b88e6321e
 function millrace.mark_acknowledged(p_alert bigint, p_by text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2362c83a626bfe95adb2d5defa5c2a1d
 function millrace.mark_drawn(p_version_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 5189f9da314afc3b296e197c68a74505
 function millrace.mark_late(p_items millrace.work[], p_late bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 36b0ff4e58198b315cfcb95eb8e9f03a
@@ -2906,7 +2976,7 @@ function millrace.missing_time_index(p_table regclass, p_column text) returns te
 function millrace.most_events() returns integer language sql immutable set search_path=pg_catalog, pg_temp body 09657a2d7ddcb4b30daf1b82c8f97eed
 function millrace.moves_between(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 98f30e293b22817ff10a522c14c56e87
 function millrace.moves_of_calls(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1563cc1011951a903b67f38851678141
-function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body a47494a115187c36e49661d17f9768e7
+function millrace.moves_of_people(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body baff91812cceda36eb6c0a177706e94b
 function millrace.moves_of_questions(p_version_id integer) returns TABLE(from_value text, to_value text, means text, at_stage_id integer, stage_id integer, declared boolean) language sql stable set search_path=pg_catalog, pg_temp body afb012b93da115fe773ef38d4a6dfcf6
 function millrace.moves_to_nothing(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 99ef022457693e40581a24c7a99b803b
 function millrace.moves_within(p_version_id integer) returns TABLE(from_value text, to_value text, means text) language sql stable set search_path=pg_catalog, pg_temp body 1268749574aa904aaee58c0a178fcb4f
@@ -2919,7 +2989,7 @@ function millrace.names_stage(p_pipeline_id integer, p_stage_id integer) returns
 function millrace.need_fields(p_request jsonb, VARIADIC p_fields text[]) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body bffac573764846b1e705cde5803a84a1
 function millrace.needing(p_version_id integer, p_stage_id integer) returns integer[] language sql stable set search_path=pg_catalog, pg_temp body b14f5016febbd222252cce5244acf4fa
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
-function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 69b1162dbd308fb9b5f4b0f6cc5d1307
+function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 459e53d36b330a20199183d249ecb8f8
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
 function millrace.next_alone(p_stage millrace.stages, p_first boolean, p_retired boolean) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 5aadbc645df9528ce3f6fb5d7ce5f657
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f2950d8a446d4b423c527be2f39bcbb9
@@ -2935,7 +3005,7 @@ function millrace.note_in_flight(p_stage millrace.stages, p_attempt_ids bigint[]
 function millrace.note_on_attempts(p_faults jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee329290fcad8446da4f194707aa080f
 function millrace.note_operator() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f87087547fe5b84b4215e7284fc8e5d0
 function millrace.note_pulses(p_outcome text, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91be7aed42020f61924621b165fd9d53
-function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d9bd79947a1bdf3ee78153fa38b6e3f9
+function millrace.note_refusals(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1901043d59122d4995c6f2e0a5a55b1f
 function millrace.note_run(p_verb text, p_run bigint, p_stage text DEFAULT NULL::text, p_outcome jsonb DEFAULT '{}'::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f6eed3052f5602e29f2c61dc8844e28f
 function millrace.note_share(p_stage_id integer, p_room integer, p_short_of integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ee24c97f092f116f1ee7ae307c66464d
 function millrace.note_shared(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c688ce589f74cc8d7615e27df805c529
@@ -2952,8 +3022,8 @@ function millrace.old_rows(p_table regclass, p_column text, p_before timestamp w
 function millrace.old_value_of(p_pipeline_id integer, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 2fc15073e62ae0f637a0331b243ff4c6
 function millrace.on_retries_moved(p_pipeline_id integer, p_ids text[], p_was timestamp with time zone[], p_at timestamp with time zone[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ac3d01acdc00d02d3b58f2c6b1ca3528
 function millrace.on_status_written(p_pipeline_id integer, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2bc940eb0d06166bbc3cfb63469c3223
-function millrace.on_the_clock(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body 3f2bbbbbf9a9c1cd2c3d4a9d1da1e3ad
-function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body df80c45d17f850e30d37973c119618ac
+function millrace.on_the_clock(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body c43cfdc7781d113d1db93a39b64aa40a
+function millrace.on_values_written(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_nestloop=on, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 3ec56297c9689d58eb7efc5ff8b575b2
 function millrace.open_decisions(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d38078030935be34d545e4bfd5d1092
 function millrace.open_moves(p_version_id integer, p_live_id integer, p_until integer, p_fresh boolean, p_was text) returns TABLE(to_value text, means text, stage_id integer, declared boolean, place integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 8a8e686b6c4b5af2e7fbcf63e17c2631
 function millrace.open_runs(p_stage_id integer, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 82e18e0591e7bdbbfe5b4f38e1594bd4
@@ -2992,7 +3062,7 @@ function millrace.pipelines_to_sweep() returns TABLE(part text, id bigint) langu
 function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 43d555bb4e16887c56bd5abeac01afe7
 function millrace.places_of(p_stage millrace.stages, OUT at_once integer, OUT batch_size integer, OUT max_workers integer, OUT row_cpu_ms numeric, OUT row_memory bigint, OUT lives_cut integer) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body f4fd8a6e44f5cf287703c26c888e82de
 function millrace.plain_text(p_text text, p_most integer) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body dcdd6c1b222dfaa0fcc9d521c961ca5d
-function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 5c923089e130074be7fb29701f73841f
+function millrace.playbook_of(p_kind text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body ad34521307e77b4c998fe1feb178ab43
 function millrace.portion() returns integer language sql immutable set search_path=pg_catalog, pg_temp body dae2c94fe4969506d197808974d46b55
 function millrace.post(p_function text, p_body jsonb) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8efe5b3981d6ab5423acbd50cdb57974
 function millrace.pressures_in(p_limits jsonb) returns TABLE(place text[], stage text, backlog integer) language sql immutable set search_path=pg_catalog, pg_temp body ffd7fddaa6c8a3b2d6de3ed02123298c
@@ -3037,6 +3107,7 @@ function millrace.record_ends(p_items millrace.work[], OUT verdicts json, OUT re
 function millrace.record_items(p_items millrace.work[], OUT verdicts json, OUT ready integer[], OUT uniform boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s body cfd1d8c5d598a74ddf55ab1f68e17e37
 function millrace.recount_children(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b2599cc7c15d886addd46eb3a8b77fce
 function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e64753f01998ba550ea1b007b351fbdc
+function millrace.refusal_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body d1a695e0491591eb6c41c5efa0bfabce
 function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body a0fa82cfa222d65573086c629a791bbb
 function millrace.refuse_contract() returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 24b357448727c1b0b38f35b5a3614330
 function millrace.refuse_metadata(p_faults text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cae94d1edc7578e40fb3aa8bad94251d
@@ -3052,6 +3123,7 @@ function millrace.refuse_start(p_pipeline_id integer, p_was text, p_value text, 
 function millrace.refuse_status(p_field text, p_found text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 5189a16e4abdca62c07ca8ba67fa5bfd
 function millrace.refuse_value(p_stage jsonb, p_path text[], p_wanted text, p_hint text) returns void language plpgsql immutable set search_path=pg_catalog, pg_temp body 4b95c6c2b9b8465954210d8132ffde86
 function millrace.release(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f614fd002a1e6a7feb7a36a5741a438f
+function millrace.release_limit(p_name text, p_key text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c3e7d3e317543b160606bcaf9c9a611
 function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 17e08b713bf9241e1fddae212d5120d7
 function millrace.remedy_of_move(p_version_id integer, p_live_id integer, p_was text, p_now text) returns text language sql stable set search_path=pg_catalog, pg_temp body f7453b26e263a6459d59aec283342794
 function millrace.remedy_of_waiting(p_version_id integer, p_live_id integer, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 67dde94c23a8ddc39d1aef1d2f5af79a
@@ -3088,8 +3160,9 @@ function millrace.retry_runs(p_run_ids bigint[]) returns integer language plpgsq
 function millrace.retry_stage(p_stage_id integer, p_kind text, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb2a2a6f7bb773c0598fc459927ddb28
 function millrace.rivals_of(p_limit_id integer, p_stage_id integer, OUT rivals integer, OUT is_next boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body bff7f83a04730b3b4ef59565e46bdcf8
 function millrace.room_at(p_stage millrace.stages, p_limiter millrace.limiters, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 02826798d40f2cc6ca49a972ffc28358
-function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 413389505637aff3396d066be611a00c
+function millrace.room_before_later(p_stage_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 1d9b5f400ff65c2f75bf787189f0434b
 function millrace.room_in_budget(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 064cc160e86b633e38848b26d839610d
+function millrace.room_of_key(p_stage_id integer, p_key text, OUT room double precision, OUT opens_at timestamp with time zone) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 0100b3ccab8ef4767bf178bd5d4203cb
 function millrace.room_under(p_limit millrace.shared_limits, p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body fdc78fc03e51ebbc509fc3e0edf30625
 function millrace.row_faults(p_after bigint DEFAULT 0, p_until bigint DEFAULT '9223372036854775807'::bigint) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 2885362cca474e092816719601ee1c32
 function millrace.rows_for_items(p_stage millrace.stages, p_parent text, p_items jsonb, OUT item_keys text[], OUT entity_ids text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 8804e540a575889290a16714ff6228c1
@@ -3099,10 +3172,10 @@ function millrace.rows_named(p_ids text[]) returns text language sql immutable s
 function millrace.rows_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 445c0f92525abfcaf66e25f3a004bda6
 function millrace.rows_shown_wrong(p_pipeline millrace.pipelines, p_values text[], p_after bigint DEFAULT NULL::bigint, p_until bigint DEFAULT NULL::bigint) returns TABLE(id text, shown text, value text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 28b9a0a341a6e6e360b50179fa35279e
 function millrace.rule_fault(p_rule millrace.alert_rules) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body e7b526499fa8b664f713d05a40462847
-function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body eb46d4ef5742b1412999343dda0d0c14
+function millrace.rule_message(p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamp with time zone) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 8425546cdd2891294a84d0171db87329
 function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb) returns millrace.alert_rules language plpgsql stable set search_path=pg_catalog, pg_temp body 0c4dc0cab044afacb5bfe0d2559978c3
 function millrace.rule_targets(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, kind text, above numeric, fewest integer, since timestamp with time zone, short boolean, pipeline_id integer, pipeline text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 2ad096e333965066a7cc9cdb4f56f112
-function millrace.rule_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 773e4edee404609445a2c17b386061fe
+function millrace.rule_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 39cd1f7a66897e409c72e20de84b4d72
 function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off body 835a37039c538f22c1ff77b0c0c83572
 function millrace.run_seen(p_caller millrace.caller, p_run bigint) returns millrace.runs language plpgsql stable set search_path=pg_catalog, pg_temp body cf4d797aad618388c9244a98e505f287
 function millrace.run_sla_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body ab8de17797dda35e9f2a9acccfac8974
@@ -3120,6 +3193,7 @@ function millrace.save_cut_over(p_pipeline_id integer, p_definition jsonb) retur
 function millrace.save_due(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d8bf28fe19b3181852842f756c49e746
 function millrace.save_endings(p_pipeline_id integer, p_version_id integer, p_stages jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2489bf25c15f7cdab9b5fff26ab307c9
 function millrace.save_label(p_pipeline_id integer, p_definition jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a038184f62951ea52f811d29da9d95
+function millrace.save_limit_key(p_limit millrace.shared_limits, p_key text) returns void language sql volatile set search_path=pg_catalog, pg_temp body 6e39901f15a8674bb07a5352aabc1bbe
 function millrace.save_limiter(p_stage millrace.stages, p_limiter millrace.limiters, p_taken integer, p_room integer DEFAULT NULL::integer, p_short_of integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b6c668d50cd3da3caab80b7c5007df63
 function millrace.save_moves(p_version_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 886a2a894a82d439365d782016e20699
 function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns integer language sql volatile set search_path=pg_catalog, pg_temp body 8f2f3b8c19fd746179f9df24444d33a7
@@ -3138,6 +3212,7 @@ function millrace.save_version_stages(p_pipeline_id integer, p_version_id intege
 function millrace.save_when_spent(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 2c63e98732f6948d068f41541f3f951d
 function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body cec16c6615d5f2dc0b4c07f5b5ca48f3
 function millrace.schedule_bulks() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 8fcf3e31abb326c1fc7a7a8d65967fe6
+function millrace.schedule_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body d47d9de508a40e5a27c5ef874062a7f8
 function millrace.schedule_polls() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7e702c9f8abcf7b5ef3f5b7401115bb6
 function millrace.schedule_pruning(p_more boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2517cda677c541ec650b833392c15114
 function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 82a142311e3dcdbbc944a5f125e3d4b3
@@ -3149,16 +3224,16 @@ function millrace.series(p_pipeline text, p_stage text, p_from timestamp with ti
 function millrace.set_cut_over(p_pipeline text, p_mode text, p_share numeric DEFAULT NULL::numeric, p_groups text[] DEFAULT NULL::text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e00d47bc1ebf16c4299199bed6748cd7
 function millrace.set_limits(p_stage_id integer, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 35562b0e26a82c1ed3572c6ee2508b30
 function millrace.set_overtaken_apart(p_bulk millrace.bulks, p_run_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 32d56f6fb30fc2156191cdeec21ee047
-function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e51aa70a3a9f7204f9a4dc8386b2ed22
+function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8d716c3fae8b9923013c4d4d19aecfdd
 function millrace.setting(p_name text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body adcc17bf9b4c937c88d8945f67444e37
 function millrace.setting_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 475b574bbea1845efb4d4f7c3639ac93
 function millrace.settle_bypass(p_stage millrace.stages) returns millrace.stages language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c61db3984e9110c384f42c39a68d23d
 function millrace.share_for(p_amount double precision, p_rivals integer, p_is_next boolean) returns integer language sql immutable set search_path=pg_catalog, pg_temp body 4ff6030580dde217370fa7f9ae741d8c
 function millrace.share_of(p_entity_id text) returns numeric language sql immutable set search_path=pg_catalog, pg_temp body 5eefb653d30737537fc232f54fa03d45
 function millrace.share_of(p_limit millrace.shared_limits) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body e333befc7d958eb8d8a459c2d1a9ad87
-function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body e7c41f93e7ab41ab4c58f3920192f417
+function millrace.shared_limit_findings() returns TABLE(what text, ok boolean, detail text) language sql stable set search_path=pg_catalog, pg_temp body 38c892bcd5d38c50d6b98adf5de48f13
 function millrace.shared_limit_named(p_name text) returns millrace.shared_limits language plpgsql volatile set search_path=pg_catalog, pg_temp body be717c2d34bc2081ff1a895017a04faa
-function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body e256e6d5f67173ddeb12390f79a8ca39
+function millrace.shared_limit_schema() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body df2d4442eb02d57d335c96d8b3eeca9a
 function millrace.shared_room(p_stage millrace.stages, p_wanted integer, OUT room integer, OUT wait_ms integer, OUT short_of integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body efb238ded7ad24f1c348590f5b537959
 function millrace.short_json(p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 05b6d8ce1cee03ef3b550959ed83cdae
 function millrace.show_changed(p_pipeline_id integer, p_changed jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b0cd1bdcf414d64b64c674496d51a6e
@@ -3178,7 +3253,7 @@ function millrace.shown_bypass(p_stage_id integer) returns jsonb language sql st
 function millrace.shown_children(p_run_id bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 575cd6d1a433e991a7e6a843f4730f4f
 function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 1d87a6dee50add8d74c5a4e305a6e900
 function millrace.shown_in_backoff(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2245745c5b869e1d1aa3b51f5415f184
-function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body 45c5552d013cab517146964ecc9422b9
+function millrace.shown_limits(p_caller millrace.caller) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body db209239c565107b48317db5669baa17
 function millrace.shown_line(p_line millrace.journal) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3718306b6e4650406310c581f96ba82c
 function millrace.shown_pause(p_line bigint) returns jsonb language sql stable set search_path=pg_catalog, pg_temp body da4f340f6a00da598764011206dc2263
 function millrace.shown_payload(p_value jsonb) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body 20531730084001642cd55705743e4c0f
@@ -3262,21 +3337,23 @@ function millrace.sweep_due(p_last_sweep_at text) returns boolean language plpgs
 function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b6ce2b3590663749e9e88e9ef3d4c9c
 function millrace.sweep_gates(p_limit integer DEFAULT 2000) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 010eae3c424b5bf05aed8d92ebf257dc
 function millrace.sweep_leases(p_pipeline_id integer, p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body a8501f4962de9340d23e558749ce8ade
+function millrace.sweep_limit_keys(p_limit_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 78139fa7e3fa20d166090a16cfc65d17
 function millrace.sweep_limits(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e1aa2839e55addc8bfdff9d06bf06e0b
 function millrace.sweep_metadata(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebc8fd83fe4634c42e41f505068c616a
 function millrace.sweep_part(p_part text, p_id bigint) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 74ebbec3667f3d1e7c75900252680828
 function millrace.sweep_portion(p_part text, p_id bigint, OUT done integer, OUT more boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=2s, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 5e3a33905cc1b59773f02723d7837350
 function millrace.sweep_pulses() returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1c7e6b09da291955c654e946f0378c66
 function millrace.sweep_quotas(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body bf19476778bb30b0fcd6c0eec1297e97
-function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 50008e86027df630dae4e830d6c84103
+function millrace.sweep_shared_limits() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b29f17ea3bc527204c6974e11dceae92
 function millrace.switch(p_pipeline text, p_stage text, p_enabled boolean, p_line bigint) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2239b7e737cec6ca2316397c1fb38b59
 function millrace.switch_on(p_pipeline text, p_stage text, p_line bigint) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body de01352bca12a371c11cb4955a8776b7
 function millrace.switch_stages(p_pipeline_id integer, p_definition jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 51405dc129e3e0458c911e85613a6875
 function millrace.table_named(p_name text) returns regclass language plpgsql stable set search_path=pg_catalog, pg_temp body 465dff35e91165144d4e65f5661f000b
 function millrace.take_answers() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 24cd2a4e69b12d970afb9c6701d09184
-function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body d04b182c72ec7b463800b73ba9c0e9d2
+function millrace.take_by_turns(p_stage millrace.stages, p_worker_id uuid, p_room integer, p_token uuid, p_now timestamp with time zone, INOUT last_turn bigint, OUT attempt_ids bigint[], OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 697447cf190a82ba632d8d878f0e1fd0
 function millrace.take_ending_back(p_run millrace.runs) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5af314c03a50c8f167a5fe8548c200df
-function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body e668f83ce95e3001a0a04cb6f4a19deb
+function millrace.take_from_groups(p_stage millrace.stages, p_groups text[], p_share integer, p_token uuid, p_now timestamp with time zone, OUT attempt_ids bigint[], OUT groups text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 868d4b800312ab87dd86303fb1718281
+function millrace.take_of_keys(p_stage_id integer, p_groups text[], p_each integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 160fbe92c266724a8bdbb54d858d2e01
 function millrace.take_question_back(p_pipeline_id integer, p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a710954099088807793d00272ea73bb6
 function millrace.take_shared(p_stage_id integer, p_taken integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body faa42fb6ceb7f2633d8b48db951336bc
 function millrace.take_unadopted(p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit integer) returns TABLE(key text, old_value text, value text, lands text, stage_id integer) language plpgsql volatile set search_path=pg_catalog, pg_temp body 818fde04d7ef157826c9931c17427bb7
@@ -3310,7 +3387,7 @@ function millrace.unmet_runs(p_stage_id integer, p_run_ids bigint[]) returns big
 function millrace.unpause(p_pipeline text, p_stage text DEFAULT NULL::text) returns text language plpgsql volatile set search_path=pg_catalog, pg_temp body 3cd97b62b0c628d16d7ef187e9cdf5a7
 function millrace.unsilence(p_silence bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f599ec5271d1331f46012eaf8a960291
 function millrace.unthrottle(p_pipeline text, p_stage text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 11c04b224ca3d8f73b1b403e3af82ab1
-function millrace.unthrottle_limit(p_name text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bac03232135407c38ae6b3cd5736590
+function millrace.unthrottle_limit(p_name text, p_key text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7222af159a984b6cc2d276b8dd31dbd5
 function millrace.unthrottle_shared(p_name text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fd2d3d2065aa791531567b2938cad86e
 function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
 function millrace.upkeep_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 03b712e573dccd28b46be84737af2a6e
@@ -3327,10 +3404,12 @@ function millrace.verdicts_of(p_items millrace.work[]) returns json language plp
 function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 38631efa826fa31b7d20c8b20ef8caca
 function millrace.wait(p_stage_id integer, p_items millrace.work[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6376566881a0cef409432356047a904e
 function millrace.wait_for_child_runs(p_stage_id integer, p_run_ids bigint[], p_at timestamp with time zone) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eca003460b5399383077b90120eb137
+function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 977667ea49789e411c92f30e603ec25e
 function millrace.wake(p_stage_ids integer[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 685e7fb23f0f276a165db53364c880ea
 function millrace.wake_alerts_send() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a0113a6aeefcd847905c04d6de738035
 function millrace.wake_headers() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 0aaa3832af09316d60b151eefe607037
 function millrace.wake_job_poll() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1b241bbf733a0d41a98832e6888ff001
+function millrace.wake_keys(p_limit_id integer, p_key text) returns void language sql volatile set search_path=pg_catalog, pg_temp body 28cf4e7896fb1c7cdfc652357d646383
 function millrace.wake_list(p_stage_ids integer[]) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 4f35ec88e45dd0019bda8043a4144a2e
 function millrace.wake_ready(p_pipeline_id integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body ee96c1f886bb43e0e181a2477a6bffa7
 function millrace.wake_secret_remedy() returns text language sql immutable set search_path=pg_catalog, pg_temp body 44e70cfdc28487b51e1efd911a305424
@@ -3338,6 +3417,7 @@ function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns integer[] lang
 function millrace.wanted_by(p_schema jsonb) returns text language sql immutable set search_path=pg_catalog, pg_temp body dc638d7388a1f912a2c07f143a9a48e5
 function millrace.was_left_out(p_error jsonb) returns boolean language sql immutable set search_path=pg_catalog, pg_temp body 6912a0544cb378f47f9842bb85b196a5
 function millrace.ways_of(p_pipeline_id integer) returns integer[] language plpgsql stable set search_path=pg_catalog, pg_temp body ac46e40c0db6860c9daae2f82ebbb41d
+function millrace.whole(p_limit millrace.shared_limits) returns millrace.shared_limits language plpgsql immutable set search_path=pg_catalog, pg_temp body c842406bcc0a3eb5ef885f0bb208bceb
 function millrace.why_bypassed(p_reason text) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 2578efa1b6fc8c41a6e9b836cb412190
 function millrace.why_given() returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 6a6131deadbb28ddb2a5b5bb7f2f0690
 function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 322a8082ccbeeac470d9b6fcd29ca09b
@@ -3389,11 +3469,13 @@ function millrace_evidence.document_phases(p_document_id uuid) returns TABLE(id 
 function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body a59f311d7d4f228cc2d2d00ef11ec6a8
   grant execute to authenticated
   grant execute to service_role
+function millrace_evidence.link_queues() returns TABLE(place integer, queue text, ready bigint, in_backoff bigint, in_work bigint, oldest_due_at timestamp with time zone) language sql volatile security definer set search_path=pg_catalog, pg_temp body 017e39ce0c2c33a03ad8682024f02e3b
+  grant execute to service_role
 function public.add_found_articles(p_items jsonb) returns TABLE(source_id uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2f39ce20fb6d95002f75a104b6e626
 function public.apply_chunks(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b26c75c6aecb335e954102cf618bc6f8
-function public.apply_classified(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 84207aa6c6ea52e3ca0161df2146fb1b
+function public.apply_classified(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8a7093a0985e04c10da5502fc5b6ba9
 function public.apply_document(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e4f229a69eab52dbc3d2bb3e7d6c59e
-function public.apply_drafts(p_table regclass, p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 19cb669930e1c0471afa40fa710540be
+function public.apply_drafts(p_table regclass, p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a1d7a08da5aef802446fc6ab6c63891
 function public.apply_extracted(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body c264c1290a3b5d60074bec75ddf067e8
 function public.apply_facts(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b93d921933609e0ed67abb0d9edeb43
 function public.apply_graphiti(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a065bbe30b1dedb2d2b4317c1eafd9da
@@ -3401,7 +3483,7 @@ function public.apply_link_polls(p_items jsonb) returns void language sql volati
 function public.apply_polls(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7dcdfcc810fa969706b7f69a547a6e21
 function public.apply_scraped_jobs(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 8d04f89883bfcb4edeb172279129f162
 function public.apply_scraped_posts(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 72b9c0ce806e02bf63553cc720bbf0c6
-function public.apply_staged(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 754757b40a1f8de071a127ec0a5de1c9
+function public.apply_staged(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 7b70ce423ca0321f3d674544d8de0fcf
 function public.approve_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 0890e8fed70b7439676dc48dee4b35ca
 function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
 function public.article_lacks(p_article ingestion_queue) returns text language sql immutable set search_path=pg_catalog, pg_temp body 5f91b24113c2d046a0edb8f2e1c203fa
@@ -3417,11 +3499,12 @@ function public.board_url(p_host text, p_path text, p_query text) returns text l
   grant execute to service_role
 function public.canonical_host(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 908460221d8ba9d634242f03b8930411
   grant execute to service_role
-function public.canonical_query(p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body dad6217f2a8ade058eee628a6c12bcd4
+function public.canonical_query(p_host text, p_query text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body a3160d238550c7233be0b75df25478c8
   grant execute to service_role
-function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body aceb0da3fb483f8c600e161574bdb85e
+function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body a116b65c4992bab91cc556adefd90777
   grant execute to service_role
 function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
+function public.check_link_address() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 92a7f21ae45422183f71b421962cb7ce
 function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fa6f7d537cd9adf34edc2815346caa
 function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
@@ -3433,7 +3516,7 @@ function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) r
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
 function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef440d394ad33ea53c62155bd351aa7a
-function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37a4813220f043cf9297dc4574d5ce6d
+function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b5545ebd6efa9b1e6b6331f43669f44
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
@@ -3517,6 +3600,9 @@ function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql vol
 function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c3005228b5d2543c01676d28a3917f5
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body f46c63d112cac6d5b1b1ba667982884a
+function public.note_link_events(p_event text, p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 42777c64a6453e4f6a19b5598767f2c0
+function public.note_link_update() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 210ef5d1683fe81853c339f1b7661542
+function public.note_new_links() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cd74175ca16229ed4f90980bb09b8092
 function public.note_unknown_link(p_link_id bigint) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4767c96eb60015782a2279b8425665c9
   grant execute to service_role
 function public.postpone_link_source(p_source_id uuid, p_error text) returns void language sql volatile security definer set search_path=pg_catalog, pg_temp body 64cb269dbf52f5eea38ac5a7dd6282ec
@@ -3532,6 +3618,8 @@ function public.site_notice_told(p_items jsonb) returns void language sql volati
 function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9
 function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 0eef42d9cffaa00f9f355370cf51059f
   grant execute to authenticated
+  grant execute to service_role
+function public.tracking_parameters(p_host text) returns text language sql immutable parallel safe set search_path=pg_catalog, pg_temp body 5a5c1b1f977ec8478124dd265bc50b3a
   grant execute to service_role
 function public.unknown_urls(p_urls text[]) returns text[] language sql stable set search_path=pg_catalog, pg_temp body b7cb181274ab1ecedb28aa758bb4d56b
   grant execute to service_role

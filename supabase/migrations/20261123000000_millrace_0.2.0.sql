@@ -1234,6 +1234,50 @@ set state = 'abandoned'
 where f.state = 'closed'
   and not exists (select from millrace.runs r where r.id = f.run_id);
 
+-- Shared limits with a rate for each key: what is left of it, and what was learned of the key.
+
+create table millrace.limit_keys (
+  limit_id int not null
+    constraint limit_keys_limit_fkey references millrace.shared_limits on delete cascade,
+  key text not null,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default millrace.now(),
+  share float8 not null default 1,
+  lowered_at timestamptz,
+  lowered_since timestamptz,
+  heed_from timestamptz,
+  refused_until timestamptz,
+  refused_by text,
+  constraint limit_keys_pkey primary key (limit_id, key)
+) with (fillfactor = 50);
+comment on table millrace.limit_keys is
+  'One row a key that has less than its whole rate, such as a host: its columns are those of '
+  'millrace.shared_limits. Read it through millrace.learned_limits.';
+
+alter table millrace.limit_refusals add column key text;
+comment on column millrace.limit_refusals.key is
+  'Which key refused, where the limit has a rate for each; null where it is the limit as a whole.';
+
+alter table millrace.alert_rules
+  drop constraint alert_rules_kind_known,
+  add constraint alert_rules_kind_known check (kind in (
+    'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
+    'refused', 'engine'));
+comment on column millrace.alert_rules.above is
+  'Raised above this: seconds for p95, oldest_ready and refused, a share from 0 to 1 for '
+  'error_share, runs for backlog and dead, US dollars for spend. run_sla, late and engine know '
+  'their own bounds.';
+insert into millrace.alert_rules (name, kind, stage, above, source) values
+  ('refused', 'refused', '*', 600, 'default');
+
+-- From when a run's time counts, where a former run of its row did not come to its end.
+
+alter table millrace.runs add column since timestamptz;
+comment on column millrace.runs.since is
+  'Since when its row has been on its way, where that is before created_at: a former run failed, '
+  'was cancelled, or left a stage out by a bypass. Kept for pipelines with bounds for their runs.';
+create index bypassed_by_run on millrace.bypassed (run_id);
+
 -- Which function a wake-up went to: pg_net forgets the address with the request, and its answer
 -- alone does not say whose it is.
 
@@ -4037,11 +4081,13 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.fan_out_id, r.pipeline_id, r.created_at
+    returning r.id, r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    -- What a bypass has left out is still to come: such a run tells no time from end to end.
     select v_now, e.pipeline_id, 0, 'completed', count(*),
-      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+      array_agg(date_part('epoch', v_now - e.since) * 1000)
+        filter (where not exists (select from millrace.bypassed b where b.run_id = e.id))
     from ended e
     group by e.pipeline_id
   )
@@ -4815,8 +4861,18 @@ as $$
     "properties":{
      "kind":{
       "type":"string",
-      "enum":["run_sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
-      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "enum":[
+       "run_sla",
+       "p95",
+       "error_share",
+       "backlog",
+       "oldest_ready",
+       "dead",
+       "spend",
+       "late",
+       "refused"
+      ],
+      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend, late or refused",
       "remedy":"run_sla and late know their own bounds, the others need above."
      },
      "stage":{
@@ -5518,6 +5574,27 @@ as $$
    "additionalProperties":false,
    "wanted":"an object of count, per_seconds and burst"
   },
+  "key_rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
   "spending":{
    "type":"object",
    "properties":{
@@ -5536,9 +5613,9 @@ as $$
  },
  "additionalProperties":false,
  "wanted":"an object with at least one limit",
- "remedy":"Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.",
+ "remedy":"Set max_in_flight, rate, key_rate or spending; a limit that is to let nothing through is a pause of its stages.",
  "minProperties":1,
- "maxProperties":4
+ "maxProperties":5
 }$schema$::jsonb
 $$;
 
@@ -5592,18 +5669,12 @@ begin
 end
 $$;
 
--- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
--- functions answered to wake-ups.
-create or replace function millrace.doorbell_findings()
+-- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
+create or replace function millrace.schedule_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_swept timestamptz := (
-    select s.value::timestamptz
-    from millrace.settings s
-    where s.name = 'last_sweep_at');
 begin
   return query
     select 'pg_cron job ' || j.name,
@@ -5631,6 +5702,23 @@ begin
         and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
       order by d.runid desc
       limit 1) l on true;
+end
+$$;
+
+-- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
+-- functions answered to wake-ups.
+create or replace function millrace.doorbell_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+begin
+  return query select f.what, f.ok, f.detail from millrace.schedule_findings() f;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
@@ -7254,8 +7342,7 @@ begin
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
   select vs.* into v_stage
   from millrace.version_stages vs
-  where vs.version_id = v_pipeline.current_version_id
-    and vs.stage_id = p_stage_id;
+  where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
   if not found then
     raise exception 'stage % is not part of the pipeline''s current version',
       (select s.name from millrace.stages s where s.id = p_stage_id)
@@ -7265,6 +7352,7 @@ begin
   if v_pipeline.is_child then
     perform millrace.inherit_place(v_runs);
   end if;
+  perform millrace.carry_since(v_pipeline, v_runs);
   if p_done_before is not null then
     perform millrace.note_done_before(v_runs, p_done_before);
   end if;
@@ -10979,8 +11067,9 @@ $$;
 -- halves the rate of the stage's adaptive limits: for all stages and workers at once, since the
 -- next claim under the limit learns of it, whoever makes it. Nothing is taken until the time that
 -- the service named is over. From then on the rate creeps back, by a tenth of what was declared a
--- minute. What it learned are columns of its row; its rate of today follows from them and the
--- clock, so that nobody has to raise it.
+-- minute. A limit with a rate for each key learns of the key that was refused, and leaves others
+-- alone (limit-keys.sql). What it learned are columns of its row; its rate of today follows from
+-- them and the clock, so that nobody has to raise it.
 
 -- Says which part of its rate a shared limit has now.
 create or replace function millrace.share_of(p_limit millrace.shared_limits) returns float8
@@ -10997,30 +11086,34 @@ end
 $$;
 
 -- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
--- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest.
+-- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest, of each
+-- key where the limit has a rate for each.
 create or replace function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into millrace.limit_refusals (limit_id, at, retry_after, refused_by)
-  select l.id, millrace.now(), make_interval(secs => r.seconds),
-    format('%s.%s: %s', p.name, s.name, r.code)
-  from (
-    select i.error ->> 'code' as code,
-      least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400) as seconds
-    from unnest(p_items) i
-    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
-    order by 2 desc nulls last
-    limit 1) o
-  cross join lateral (select o.code, coalesce(o.seconds, 0) as seconds) r
-  join millrace.stages s on s.id = p_stage_id
+  insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
+  select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
+    format('%s.%s: %s', p.name, s.name, o.code)
+  from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
   join millrace.limited_stages m on m.stage_id = s.id
   join millrace.shared_limits l on l.id = m.limit_id
-  where l.limits -> 'adaptive' = 'true'
-  order by l.id;
+  cross join lateral (
+    select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
+    cross join lateral (
+      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
+          as key,
+        coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
+          as seconds) r
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by r.key, r.seconds desc) o
+  where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
+  order by l.id, o.key;
 end
 $$;
 
@@ -11037,6 +11130,8 @@ as $$
 declare
   v_share float8 := millrace.share_of(p_limit);
 begin
+  -- The clock may have been set back since.
+  p_refusal.at := least(p_refusal.at, millrace.now());
   p_limit.tokens := millrace.bucket_of(p_limit);
   if p_limit.heed_from is null or p_refusal.at >= p_limit.heed_from then
     p_limit.tokens := least(p_limit.tokens, 1);
@@ -11057,7 +11152,7 @@ end
 $$;
 
 -- Brings the times of a shared limit to the clock where that was set back: its bucket fills, its
--- rate creeps back, and no service is heeded for longer than a day, the most that one may ask for.
+-- rate creeps back, and a service is heeded for as long as it asked, from the clock's new time on.
 create or replace function millrace.on_the_clock(p_limit millrace.shared_limits)
 returns millrace.shared_limits
 language plpgsql volatile
@@ -11065,14 +11160,32 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_ahead interval := p_limit.lowered_at - v_now;
 begin
-  if p_limit.lowered_at is not null then
-    p_limit.lowered_at := least(p_limit.lowered_at, v_now);
+  if v_ahead > interval '0' then
+    p_limit.lowered_at := v_now;
     p_limit.lowered_since := least(p_limit.lowered_since, v_now);
-    p_limit.heed_from := least(p_limit.heed_from, v_now + interval '1 day');
-    p_limit.refused_until := least(p_limit.refused_until, v_now + interval '1 day');
+    p_limit.heed_from := p_limit.heed_from - v_ahead;
+    p_limit.refused_until := p_limit.refused_until - v_ahead;
   end if;
   p_limit.refilled_at := least(p_limit.refilled_at, greatest(v_now, p_limit.refused_until));
+  return p_limit;
+end
+$$;
+
+-- Makes a shared limit forget what it learned.
+create or replace function millrace.whole(p_limit millrace.shared_limits)
+returns millrace.shared_limits
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_limit.share := 1;
+  p_limit.lowered_at := null;
+  p_limit.lowered_since := null;
+  p_limit.heed_from := null;
+  p_limit.refused_until := null;
+  p_limit.refused_by := null;
   return p_limit;
 end
 $$;
@@ -11097,17 +11210,15 @@ begin
     )
     select * from read order by at, id
   loop
-    if v_limit.limits -> 'adaptive' = 'true' then
+    continue when v_limit.limits -> 'adaptive' is distinct from 'true';
+    if v_refusal.key is not null and v_limit.limits ? 'key_rate' then
+      perform millrace.learn_of_key(v_limit, v_refusal);
+    elsif v_limit.limits ? 'rate' then
       v_limit := millrace.lowered(v_limit, v_refusal);
     end if;
   end loop;
   if v_limit.lowered_at is not null and millrace.share_of(v_limit) >= 1 then
-    v_limit.share := 1;
-    v_limit.lowered_at := null;
-    v_limit.lowered_since := null;
-    v_limit.heed_from := null;
-    v_limit.refused_until := null;
-    v_limit.refused_by := null;
+    v_limit := millrace.whole(v_limit);
   end if;
   update millrace.shared_limits l
   set (tokens, refilled_at, share, lowered_at, lowered_since, heed_from, refused_until, refused_by)
@@ -14216,11 +14327,12 @@ $$;
 
 -- Back pressure: a stage takes no more than a later stage has room for
 --
--- What is unfinished at the later stage and on the way to it (queued, in backoff, started,
--- waiting), and what is in flight at all stages that it holds back, never exceeds the threshold by
--- what is claimed or passed. So those that one stage holds back claim and pass one at a time: each
--- takes the advisory lock of the later stage and keeps it until its commit. Nobody waits for that
--- lock: whoever finds it taken comes again shortly.
+-- What could go on at the later stage and on the way to it (due, started, waiting), and what is in
+-- flight at all stages that it holds back, never exceeds the threshold by what is claimed or
+-- passed. What is in backoff, or waits for a service that refuses its key, takes no room from the
+-- rest. So those that one stage holds back claim and pass one at a time: each takes the advisory
+-- lock of the later stage and keeps it until its commit. Nobody waits for that lock: whoever finds
+-- it taken comes again shortly.
 --
 -- What a person starts at the later stage by name is let in, and so is what comes to it from a
 -- stage that is not held back.
@@ -14384,6 +14496,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   return (
     select greatest(min(b.backlog - (
@@ -14391,12 +14505,15 @@ begin
       from (
         (select a.id
          from millrace.stages_to(b.later_id) w
+         cross join lateral (select millrace.keys_refused_at(w) as refused) k
          cross join lateral (
            select a.id
            from millrace.attempts a
            where a.stage_id = w
-             and a.queue_at is not null
+             and a.queue_at <= v_now
              and a.state in ('queued', 'started')
+             and (a.state = 'started'
+               or substr(a.concurrency_group, 2) = any (k.refused) is not true)
            limit b.backlog) a
          limit b.backlog)
         union all
@@ -14424,6 +14541,20 @@ begin
          limit b.backlog)) u)), 0)
     from millrace.back_pressures b
     where b.stage_id = p_stage_id);
+end
+$$;
+
+-- Lists the keys of a stage from which nothing is taken now, since a service refuses them.
+create or replace function millrace.keys_refused_at(p_stage_id int) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select k.key
+    from millrace.limited_stages m
+    join millrace.limit_keys k on k.limit_id = m.limit_id
+    where m.stage_id = p_stage_id and k.refused_until > millrace.now());
 end
 $$;
 
@@ -16961,7 +17092,8 @@ $$;
 
 -- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
 
--- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots and
+-- the rates of keys allow.
 -- Returns them, each with its group.
 create or replace function millrace.take_from_groups(
   p_stage millrace.stages,
@@ -16979,13 +17111,17 @@ declare
 begin
   with visited as materialized (
     select u.concurrency_group,
-      case when v_limit is null then p_share else least(p_share, v_limit - (
-        select count(*)
-        from (
-          select from millrace.in_flight f
-          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
-          limit v_limit) f))
-      end as share
+      least(p_share,
+        case when v_limit is not null then v_limit - (
+          select count(*)
+          from (
+            select from millrace.in_flight f
+            where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+            limit v_limit) f)
+        end,
+        case when p_stage.limits ? 'shared'
+          then (millrace.room_of_key(p_stage.id, substr(u.concurrency_group, 2))).room
+        end)::int as share
     from unnest(p_groups) u(concurrency_group)
   ), picked as materialized (
     select a.id, v.concurrency_group
@@ -16999,7 +17135,7 @@ begin
         and q.state = 'queued'
         and not q.isolated
       order by q.queue_at, q.id
-      limit v.share
+      limit greatest(v.share, 0)
       for update skip locked) a
   ), taken as (
     update millrace.attempts a
@@ -17011,6 +17147,31 @@ begin
   select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
   into attempt_ids, groups
   from taken t;
+end
+$$;
+
+-- Says when a claim that took nothing from the groups is to ask again; null: not by waiting.
+create or replace function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamptz)
+returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when exists (
+      select
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null) then 0
+    when exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+    when exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+    -- A key that is short of its rate: a worker is quicker than the sweep.
+    when p_stage.limits ? 'shared' then (
+      select ceil(1000 * extract(epoch from min(g.due_at) - p_now))
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= p_now + interval '10 seconds')
+  end;
 end
 $$;
 
@@ -17054,19 +17215,40 @@ begin
       greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
     perform millrace.note_in_flight(
       p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    if p_stage.limits ? 'shared' then
+      perform millrace.take_of_keys(p_stage.id, v_got.groups, 1);
+    end if;
     perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
     last_turn := last_turn + cardinality(v_groups);
     attempt_ids := attempt_ids || v_got.attempt_ids;
     exit when cardinality(attempt_ids) >= p_room;
   end loop;
   if cardinality(attempt_ids) = 0 then
-    wait_ms := case
-      when cardinality(v_groups) > 0
-        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (
-        select from millrace.concurrency_groups g
-        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
-    end;
+    wait_ms := millrace.wait_for_turn(p_stage, p_now);
+  end if;
+end
+$$;
+
+-- Claims an attempt that runs alone, and counts it for its group's key.
+create or replace function millrace.claim_alone_of_group(
+  p_stage millrace.stages, p_worker millrace.workers, p_attempt_id bigint,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_groups text[] := array(
+    select a.concurrency_group from millrace.attempts a where a.id = p_attempt_id);
+  v_claim record;
+begin
+  v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, p_attempt_id);
+  token := v_claim.token;
+  attempt_ids := v_claim.attempt_ids;
+  entity_ids := v_claim.entity_ids;
+  perform millrace.note_in_flight(p_stage, attempt_ids, v_groups, token, p_worker.id);
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_of_keys(p_stage.id, v_groups, 1);
   end if;
 end
 $$;
@@ -17111,13 +17293,10 @@ begin
     end if;
   end if;
   if v_alone is not null then
-    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
+    v_claim := millrace.claim_alone_of_group(p_stage, p_worker, v_alone);
     token := v_claim.token;
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
-    perform millrace.note_in_flight(p_stage, attempt_ids, array(
-      select a.concurrency_group from millrace.attempts a where a.id = v_alone),
-      token, p_worker.id);
   elsif cardinality(v_taken) > 0 then
     token := v_token;
     attempt_ids := v_taken;
@@ -18535,6 +18714,7 @@ as $$
     'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
     'limits', '{"type": "object"}'::jsonb,
     'limit', f.fields -> 'stage',
+    'key', '{"type": "string", "maxLength": 500}'::jsonb,
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
     'count', '{"type": "integer", "minimum": 1, "maximum": 10000}'::jsonb,
@@ -19387,6 +19567,10 @@ as $$
           or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
       end,
       'hidden', cardinality(s.seen) < cardinality(l.stages),
+      'keys', case when p_caller.pipelines is null or s.seen @> l.stages then (
+        select coalesce(jsonb_agg(to_jsonb(k) - array['name', 'seconds']), '[]')
+        from millrace.learned_limits k
+        where k.name = l.name and k.key is not null) end,
       'throttle', case when l.throttled_until is not null then jsonb_build_object(
         'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
         'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
@@ -19427,9 +19611,9 @@ begin
       millrace.asked_end(p_request), p_request ->> 'reason', p_line);
     v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
       'until', millrace.asked_end(p_request));
-  elsif not millrace.unthrottle_shared(v_name) then
-    raise exception 'shared limit % has no throttle', v_name
-      using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+  else
+    perform millrace.release_limit(v_name, p_request ->> 'key');
+    v_outcome := jsonb_strip_nulls(v_outcome || jsonb_build_object('key', p_request -> 'key'));
   end if;
   return jsonb_build_object('outcome', v_outcome);
 end
@@ -20504,11 +20688,11 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id, r.pipeline_id, r.created_at
+    returning r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
     select v_now, e.pipeline_id, 0, 'ended', count(*),
-      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+      array_agg(date_part('epoch', v_now - e.since) * 1000)
     from ended e
     group by e.pipeline_id
   )
@@ -21562,9 +21746,9 @@ $$;
 -- Concurrency groups: whose turn it is.
 --
 -- The groups of a stage come by turns: the higher class of priority first, in a class one round
--- after the other. A group with nothing due sleeps; one whose key is at its limit is parked until a
--- slot is freed. Only claims write groups, one at a time, since they have passed the stage's
--- limiter.
+-- after the other. A group with nothing due sleeps, and so does one whose key has used up its rate;
+-- one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a
+-- time, since they have passed the stage's limiter.
 
 -- Lists the groups with arrivals behind the one named, up to so many: each once, however many
 -- arrivals it has, by a loose scan from one group to the next.
@@ -21741,7 +21925,10 @@ begin
         from (
           select from millrace.in_flight f
           where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
-          limit v_limit) f) as full
+          limit v_limit) f) as full,
+      case when p_stage.limits ? 'shared'
+        then (millrace.room_of_key(p_stage.id, substr(u.concurrency_group, 2))).opens_at
+      end as opens_at
     from unnest(p_groups) with ordinality u(concurrency_group, place)
     left join lateral (
       select a.queue_at
@@ -21761,11 +21948,12 @@ begin
   )
   update millrace.concurrency_groups g
   set turn = case
-      when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place
+      when not k.full and k.queue_at <= p_now and k.served and k.opens_at is null
+        then p_last_turn + k.place
     end,
     due_at = case
       when k.full then 'infinity'
-      when k.queue_at > p_now then k.queue_at
+      when k.queue_at > p_now or k.opens_at is not null then greatest(k.queue_at, k.opens_at)
       -- What is due and was not taken is locked, or isolated: it is left for a moment.
       when not k.served then p_now + interval '1 second'
     end
@@ -22358,7 +22546,7 @@ begin
 end
 $$;
 
--- Says how many more attempts of a group's key may be in work; null without a limit.
+-- Says how many more attempts of a group's key may be in work now; null without a limit.
 create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -22366,12 +22554,14 @@ as $$
 declare
   v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
-  return v_limit - (
-    select count(*)
-    from (
-      select from millrace.in_flight f
-      where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
-      limit v_limit) f);
+  return least(
+    v_limit - (
+      select count(*)
+      from (
+        select from millrace.in_flight f
+        where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
+        limit v_limit) f),
+    (millrace.room_of_key(p_stage.id, substr(p_group, 2))).room);
 end
 $$;
 
@@ -23370,6 +23560,245 @@ as $$
   where p.label_column is not null
 $$;
 
+-- Shared limits: a rate for each key
+--
+-- A limit with a key_rate bounds how fast the attempts of one key begin, at all its stages
+-- together. A stage's key is that of its limit concurrency, such as the host of a URL. A key has a
+-- row while it has less than its whole rate; what a service refuses is learned of its key alone. A
+-- key that has nothing left sends its groups to sleep (group-turns.sql), so that others have their
+-- turns. Claims write the rows under the limit's lock.
+
+-- Says how a shared limit is for one key: as a limit of its own, of which adaptive.sql and
+-- bucket_of() know all. A key without a row (null) has its whole rate.
+create or replace function millrace.keyed(
+  p_limit millrace.shared_limits,
+  p_key millrace.limit_keys)
+returns millrace.shared_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_limit.limits := jsonb_build_object('rate', p_limit.limits -> 'key_rate');
+  p_limit.tokens := coalesce(p_key.tokens, 'infinity');
+  p_limit.refilled_at := coalesce(p_key.refilled_at, millrace.now());
+  p_limit.share := coalesce(p_key.share, 1);
+  p_limit.lowered_at := p_key.lowered_at;
+  p_limit.lowered_since := p_key.lowered_since;
+  p_limit.heed_from := p_key.heed_from;
+  p_limit.refused_until := p_key.refused_until;
+  p_limit.refused_by := p_key.refused_by;
+  return p_limit;
+end
+$$;
+
+-- Writes what became of a limit as keyed() gave it.
+create or replace function millrace.save_limit_key(p_limit millrace.shared_limits, p_key text)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  update millrace.limit_keys k
+  set (tokens, refilled_at, share, lowered_at, lowered_since, heed_from, refused_until, refused_by)
+    = (p_limit.tokens, p_limit.refilled_at, p_limit.share, p_limit.lowered_at,
+      p_limit.lowered_since, p_limit.heed_from, p_limit.refused_until, p_limit.refused_by)
+  where k.limit_id = p_limit.id and k.key = p_key
+$$;
+
+-- Says how many attempts of a key the shared limits of a stage let begin now, infinity where none
+-- has a rate for each key; and when there is room again where there is none.
+create or replace function millrace.room_of_key(
+  p_stage_id int,
+  p_key text,
+  out room float8,
+  out opens_at timestamptz)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.shared_limits;
+  v_key millrace.limit_keys;
+  v_now timestamptz := millrace.now();
+  v_tokens float8;
+begin
+  room := 'infinity';
+  for v_limit in
+    select l.*
+    from millrace.limited_stages m
+    join millrace.shared_limits l on l.id = m.limit_id
+    where m.stage_id = p_stage_id and l.limits ? 'key_rate'
+  loop
+    select k.*
+    into v_key
+    from millrace.limit_keys k
+    where k.limit_id = v_limit.id and k.key = p_key;
+    v_limit := millrace.keyed(v_limit, v_key);
+    v_tokens := millrace.bucket_of(v_limit);
+    -- What the clock's rounding took away must not cost another round.
+    room := least(room, case
+      when v_limit.refused_until > v_now then 0
+      else floor(v_tokens + 1e-6)
+    end);
+    opens_at := greatest(opens_at, greatest(v_now, v_limit.refused_until) + make_interval(
+      secs => greatest(1 - v_tokens, 0) * (v_limit.limits #>> '{rate,per_seconds}')::float8
+        / ((v_limit.limits #>> '{rate,count}')::float8 * millrace.share_of(v_limit))));
+  end loop;
+  if room >= 1 then
+    opens_at := null;
+  end if;
+end
+$$;
+
+-- A claim takes from the rates of the keys what it took of their groups, each named once for each
+-- attempt; p_each of -1 gives it back.
+create or replace function millrace.take_of_keys(p_stage_id int, p_groups text[], p_each int)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into millrace.limit_keys as o (limit_id, key, tokens, refilled_at)
+  select l.id, g.key, millrace.bucket_of(v.one) - g.taken,
+    greatest(millrace.now(), k.refused_until)
+  from (
+    select coalesce(substr(n, 2), '') as key, p_each * count(*) as taken
+    from unnest(p_groups) n
+    group by 1) g
+  join millrace.limited_stages m on m.stage_id = p_stage_id
+  join millrace.shared_limits l on l.id = m.limit_id and l.limits ? 'key_rate'
+  left join millrace.limit_keys k on k.limit_id = l.id and k.key = g.key
+  cross join lateral (select millrace.keyed(l, k) as one) v
+  order by l.id, g.key
+  on conflict on constraint limit_keys_pkey do update
+  set tokens = excluded.tokens, refilled_at = excluded.refilled_at
+$$;
+
+-- Announces the sleeping groups of a limit's stages, or of one key of it, so that the next claim
+-- looks at them: what they sleep for may be over.
+create or replace function millrace.wake_keys(p_limit_id int, p_key text) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select g.stage_id, g.concurrency_group, millrace.now()
+  from millrace.limited_stages m
+  join millrace.concurrency_groups g on g.stage_id = m.stage_id
+  where m.limit_id = p_limit_id
+    and g.due_at < 'infinity'
+    and (p_key is null or substr(g.concurrency_group, 2) = p_key)
+$$;
+
+-- Learns a refusal of one key. The caller has locked the limit.
+create or replace function millrace.learn_of_key(
+  p_limit millrace.shared_limits,
+  p_refusal millrace.limit_refusals)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key millrace.limit_keys;
+begin
+  insert into millrace.limit_keys (limit_id, key) values (p_limit.id, p_refusal.key)
+  on conflict on constraint limit_keys_pkey do nothing;
+  select k.*
+  into v_key
+  from millrace.limit_keys k
+  where k.limit_id = p_limit.id and k.key = p_refusal.key;
+  perform millrace.save_limit_key(
+    millrace.lowered(millrace.on_the_clock(millrace.keyed(p_limit, v_key)), p_refusal),
+    p_refusal.key);
+end
+$$;
+
+-- Brings the keys of a limit to the clock where that was set back, and forgets those that have
+-- their whole rate. The caller has locked the limit.
+create or replace function millrace.sweep_limit_keys(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ahead record;
+begin
+  for v_ahead in
+    select k.key, millrace.keyed(l, k) as one
+    from millrace.limit_keys k
+    join millrace.shared_limits l on l.id = k.limit_id
+    where k.limit_id = p_limit_id
+      and (k.lowered_at > v_now or k.refilled_at > greatest(v_now, k.refused_until))
+    order by k.key
+  loop
+    perform millrace.save_limit_key(millrace.on_the_clock(v_ahead.one), v_ahead.key);
+    perform millrace.wake_keys(p_limit_id, v_ahead.key);
+  end loop;
+  delete from millrace.limit_keys k
+  where k.limit_id = p_limit_id
+    and (
+      select not l.limits ? 'key_rate'
+        or (millrace.share_of(v) >= 1 and millrace.bucket_of(v) >= coalesce(
+          l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8)
+      from millrace.shared_limits l
+      cross join lateral millrace.keyed(l, k) v
+      where l.id = p_limit_id);
+end
+$$;
+
+-- Forgets what a shared limit has learned, of one key where that is named, and wakes its stages;
+-- false where there was nothing. The caller has locked the limit.
+create or replace function millrace.forget_refusals(p_limit millrace.shared_limits, p_key text)
+returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_keys bigint;
+begin
+  perform millrace.learn(p_limit.id);
+  select l.* into p_limit from millrace.shared_limits l where l.id = p_limit.id;
+  update millrace.limit_keys k
+  set tokens = 'infinity', refilled_at = millrace.now(), share = 1, lowered_at = null,
+    lowered_since = null, heed_from = null, refused_until = null, refused_by = null
+  where k.limit_id = p_limit.id
+    and k.lowered_at is not null
+    and (p_key is null or k.key = p_key);
+  get diagnostics v_keys = row_count;
+  if v_keys = 0 and (p_key is not null or p_limit.lowered_at is null) then
+    return false;
+  end if;
+  if p_key is null then
+    p_limit := millrace.whole(p_limit);
+  end if;
+  perform millrace.wake_keys(p_limit.id, p_key);
+  perform millrace.set_shared_limit(p_limit, p_limit.limits);
+  return true;
+end
+$$;
+
+-- Raises MR001 unless the stages under a limit with a rate for each key have one.
+create or replace function millrace.check_key_rate(p_name text, p_limits jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_without text;
+begin
+  v_without := (
+    select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    from millrace.shared_limits l
+    join millrace.limited_stages m on m.limit_id = l.id
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where l.name = p_name
+      and p_limits ? 'key_rate'
+      and not s.limits ? 'concurrency');
+  if v_without is not null then
+    raise exception 'shared limit %: limits.key_rate needs a key, but % has no limits.concurrency',
+      p_name, v_without
+      using errcode = 'MR001', hint = 'Set limits.concurrency at each of these stages: its column '
+        || 'is the key.';
+  end if;
+end
+$$;
+
 -- Limits: how much of a stage may be in work, how fast, for which keys at once, and in which order.
 --
 -- The limits of a stage hold across all its workers, since the claim decides each of them. A stage
@@ -23657,6 +24086,8 @@ begin
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, -cardinality(p_back));
+    perform millrace.take_of_keys(p_stage.id, array(
+      select a.concurrency_group from millrace.attempts a where a.id = any (p_back)), -1);
   end if;
   if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);
@@ -25742,6 +26173,29 @@ begin
 end
 $$;
 
+-- Measures for how long services refuse stages in all, as far as is known: from the first refusal
+-- to the end of what they asked for.
+create or replace function millrace.refusal_values(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns table (
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.rule_id, t.pipeline_id, t.stage_id, max(k.seconds), t.above,
+      millrace.plain_text(string_agg(distinct millrace.learned_in_words(k.name), '; '), 500)
+    from millrace.rule_targets(p_rules, p_now) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    join millrace.limited_stages m on m.stage_id = s.id
+    join millrace.shared_limits l on l.id = m.limit_id
+    join millrace.learned_limits k on k.name = l.name
+    group by t.rule_id, t.pipeline_id, t.stage_id, t.above;
+end
+$$;
+
 -- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
 -- median. Whether it is too long is a count; the seconds are told from buckets.
 create or replace function millrace.run_sla_values(
@@ -25834,6 +26288,8 @@ begin
     return query select * from millrace.run_sla_values(p_rules, p_now);
   elsif v_kind = 'late' then
     return query select * from millrace.late_values(p_rules, p_now);
+  elsif v_kind = 'refused' then
+    return query select * from millrace.refusal_values(p_rules, p_now);
   elsif v_kind in ('backlog', 'oldest_ready') then
     return query select * from millrace.queue_values(p_rules, p_now);
   else
@@ -25910,6 +26366,8 @@ begin
       v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
     when 'late' then format('%s %s late at %s',
       v_count, case when p_state.value = 1 then 'run is' else 'runs are' end, v_place)
+    when 'refused' then format('services hold %s back for %s, above %s: %s',
+      v_place, millrace.in_words(v_value), millrace.in_words(v_above), p_state.detail)
     else 'the engine is not well: ' || p_state.detail
   end || case when v_held >= interval '1 minute'
     then ', for ' || millrace.in_words(v_held) else '' end;
@@ -25928,6 +26386,7 @@ begin
     when 'late' then 'stuck'
     when 'oldest_ready' then 'stuck'
     when 'backlog' then 'throttle'
+    when 'refused' then 'throttle'
     when 'error_share' then 'reprocess'
     when 'dead' then 'permanent-failures'
     when 'spend' then 'budget'
@@ -26091,7 +26550,9 @@ $$;
 -- Bounds for runs: how long they take from their start to their end
 --
 -- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
--- to their end in the last hour count with what they took, by the figures. One that is under way
+-- to their end in the last hour count with what they took, by the figures: a run that follows one
+-- which did not come to its end counts from that one's start, and one that left a stage out by a
+-- bypass is still under way. One that is under way
 -- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
 -- where nothing ends any more is not taken for a fast one.
 --
@@ -26122,8 +26583,73 @@ begin
 end
 $$;
 
--- Counts the next so many live runs of a pipeline by their age, as run_ages.ages holds them, and
--- says up to which key; null after the last.
+-- Lets the time of new runs count from where that of the row's former run does, if that failed, was
+-- cancelled, or left a stage out by a bypass. Without bounds nobody asks.
+create or replace function millrace.carry_since(
+  p_pipeline millrace.pipelines, p_run_ids bigint[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_pipeline.sla is null then
+    return;
+  end if;
+  update millrace.runs r
+  set since = o.since
+  from unnest(p_run_ids) i(id)
+  join millrace.runs n on n.id = i.id
+  cross join lateral (
+    select coalesce(f.since, f.created_at) as since, f.id, f.status
+    from millrace.runs f
+    where f.entity_id = n.entity_id and f.pipeline_id = n.pipeline_id and f.id < n.id
+    order by f.id desc
+    limit 1) o
+  where r.id = n.id
+    and (o.status in ('failed', 'cancelled') or exists (
+      select
+      from millrace.attempts a
+      where a.run_id = o.id
+        and a.state = 'skipped'
+        and a.error ->> 'code' = 'bypassed'
+        and not a.superseded));
+end
+$$;
+
+-- Lists up to so many rows of a pipeline behind a key that are under way, with how long (ms): in a
+-- live run, or waiting for a stage to be taken up that a bypass has left out.
+create or replace function millrace.ages_behind(p_pipeline_id int, p_after text, p_limit int)
+returns table (entity_id text, age float8)
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select u.entity_id, date_part('epoch', millrace.now() - min(u.since)) * 1000
+  from (
+    (select r.entity_id, coalesce(r.since, r.created_at) as since
+     from millrace.runs r
+     where r.pipeline_id = p_pipeline_id
+       and r.status = 'running'
+       and r.entity_id > p_after
+     order by r.entity_id
+     limit p_limit)
+    union all
+    (select b.entity_id, coalesce(r.since, r.created_at)
+     from millrace.stages s
+     cross join lateral (
+       select o.entity_id, o.run_id
+       from millrace.bypassed o
+       where o.stage_id = s.id and o.entity_id > p_after
+       order by o.entity_id
+       limit p_limit) b
+     join millrace.runs r on r.id = b.run_id
+     where s.pipeline_id = p_pipeline_id)) u
+  group by u.entity_id
+  order by u.entity_id
+  limit p_limit
+$$;
+
+-- Counts the next so many rows under way of a pipeline by their age, as run_ages.ages holds them,
+-- and says up to which key; null after the last.
 create or replace function millrace.count_ages(
   p_pipeline millrace.pipelines, p_after text, p_limit int,
   out ages bigint[], out last_key text
@@ -26132,20 +26658,14 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
   v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
   v_bounds float8[] := millrace.bucket_bounds();
   v_all bigint;
 begin
   with run as materialized (
-    select r.entity_id, date_part('epoch', v_now - r.created_at) * 1000 as age
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline.id
-      and r.status = 'running'
-      and r.entity_id > p_after
-    order by r.entity_id
-    limit p_limit
+    select a.entity_id, a.age
+    from millrace.ages_behind(p_pipeline.id, p_after, p_limit) a
   ), bucket as (
     select width_bucket(r.age, v_bounds) as place, count(*) as n
     from run r
@@ -26247,8 +26767,9 @@ $$;
 --
 --   max_in_flight   counted over all its stages in in_flight
 --   rate            one token bucket, in the limit's row (shared-room.sql)
+--   key_rate        one for each key of its stages (limit-keys.sql)
 --   spending        dollars and tokens in a window of time (budgets.sql)
---   adaptive        its rate is halved when a service asks for patience (adaptive.sql)
+--   adaptive        its rate, or that of the key, is halved when a service refuses (adaptive.sql)
 --
 -- Claims under one shared limit go one at a time, whatever their stage: each locks the limits of
 -- its stage after the stage's own limiter, by their ids. Whoever ends attempts only inserts what
@@ -26262,7 +26783,7 @@ create or replace function millrace.check_shared_limit(
   p_limits jsonb,
   p_is_throttle boolean)
 returns void
-language plpgsql immutable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -26280,13 +26801,14 @@ begin
           v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.',
           v_fault ->> 'remedy'), ''),
           'Correct it, or leave it out. To let nothing through, pause the stages.');
-  elsif p_limits -> 'adaptive' = 'true' and not p_limits ? 'rate' then
+  elsif p_limits -> 'adaptive' = 'true' and not p_limits ?| array['rate', 'key_rate'] then
     raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
       using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
-  elsif not p_limits ?| array['max_in_flight', 'rate', 'spending'] then
+  elsif not p_limits ?| array['max_in_flight', 'rate', 'key_rate', 'spending'] then
     raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
-      using errcode = 'MR001', hint = 'Set max_in_flight, rate or spending.';
+      using errcode = 'MR001', hint = 'Set max_in_flight, rate, key_rate or spending.';
   end if;
+  perform millrace.check_key_rate(p_name, p_limits);
 end
 $$;
 
@@ -26339,13 +26861,17 @@ begin
   set limits = p_limits,
     tokens = millrace.bucket_of(p_limit),
     refilled_at = greatest(millrace.now(), p_limit.refused_until),
-    share = case when v_learns then l.share else 1 end,
-    lowered_at = case when v_learns then l.lowered_at end,
-    lowered_since = case when v_learns then l.lowered_since end,
-    heed_from = case when v_learns then l.heed_from end,
-    refused_until = case when v_learns then l.refused_until end,
-    refused_by = case when v_learns then l.refused_by end
+    share = case when v_learns then p_limit.share else 1 end,
+    lowered_at = case when v_learns then p_limit.lowered_at end,
+    lowered_since = case when v_learns then p_limit.lowered_since end,
+    heed_from = case when v_learns then p_limit.heed_from end,
+    refused_until = case when v_learns then p_limit.refused_until end,
+    refused_by = case when v_learns then p_limit.refused_by end
   where l.id = p_limit.id;
+  if not v_learns or not p_limits ? 'key_rate' then
+    delete from millrace.limit_keys k where k.limit_id = p_limit.id;
+  end if;
+  perform millrace.wake_keys(p_limit.id, null);
   perform millrace.wake(array(
     select m.stage_id
     from millrace.limited_stages m
@@ -26445,6 +26971,19 @@ begin
           then 'There is none: define it with millrace.define_limit() before the pipeline.'
         else 'Known: ' || array_to_string(v_known, ', ') || '.'
       end;
+  end if;
+  v_name := (
+    select l.name
+    from millrace.shared_limits l
+    where l.name = any (v_names)
+      and l.limits ? 'key_rate'
+      and p_stage #> '{limits,concurrency}' is null
+    order by l.name
+    limit 1);
+  if v_name is not null then
+    raise exception 'stage %: limits.shared names %, which has a rate for each key, but '
+      'limits.concurrency is missing', p_stage ->> 'name', v_name
+      using errcode = 'MR001', hint = 'Set limits.concurrency: its column is the key.';
   end if;
 end
 $$;
@@ -26810,6 +27349,28 @@ begin
 end
 $$;
 
+-- Lets a shared limit go on as it was defined: takes its throttle away, and forgets what it has
+-- learned; where a key is named, only what it has learned of that. Raises MR004 where there is
+-- neither.
+create or replace function millrace.release_limit(p_name text, p_key text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_throttled boolean := p_key is null and millrace.unthrottle_shared(p_name);
+  v_learned boolean := millrace.forget_refusals(millrace.shared_limit_named(p_name), p_key);
+begin
+  if v_throttled or v_learned then
+    return;
+  elsif p_key is not null then
+    raise exception 'shared limit % has learned nothing of %', p_name, p_key
+      using errcode = 'MR004', hint = 'Look at them: select * from millrace.learned_limits.';
+  end if;
+  raise exception 'shared limit % has no throttle, and has learned nothing', p_name
+    using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
+end
+$$;
+
 create or replace function millrace.throttle_limit(
   p_name text,
   p_limits jsonb,
@@ -26829,17 +27390,15 @@ begin
 end
 $$;
 
-create or replace function millrace.unthrottle_limit(p_name text) returns void
+create or replace function millrace.unthrottle_limit(p_name text, p_key text default null)
+returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not millrace.unthrottle_shared(p_name) then
-    raise exception 'shared limit % has no throttle', p_name
-      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
-  end if;
-  perform millrace.note('unthrottle', null, null, '{}',
-    jsonb_build_object('outcome', jsonb_build_object('limit', p_name)));
+  perform millrace.release_limit(p_name, p_key);
+  perform millrace.note('unthrottle', null, null, '{}', jsonb_build_object('outcome',
+    jsonb_strip_nulls(jsonb_build_object('limit', p_name, 'key', p_key))));
 end
 $$;
 
@@ -26863,10 +27422,12 @@ begin
       or (l.lowered_at is not null and millrace.share_of(l) >= 1)
       or (l.limits ? 'rate' and l <> millrace.on_the_clock(l))
       or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
+      or exists (select from millrace.limit_keys k where k.limit_id = l.id)
     order by l.id
   loop
     continue when not pg_try_advisory_xact_lock(hashtext('millrace.shared_limit'), v_id);
     perform millrace.learn(v_id);
+    perform millrace.sweep_limit_keys(v_id);
     -- Somebody may have made it a longer one meanwhile.
     continue when not exists (
       select from millrace.shared_limits l where l.id = v_id and l.until <= millrace.now());
@@ -26878,22 +27439,43 @@ begin
 end
 $$;
 
+-- Says what a shared limit has learned of the services that refused, in a sentence for each of the
+-- ten that hold it back the longest; null where there is nothing.
+create or replace function millrace.learned_in_words(p_name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select string_agg(concat(
+      case when o.key is null then 'it' else o.key end, ' learned ', o.learned_share,
+      ' of its rate from ', o.learned_from, ' since ',
+      to_char(o.learned_since, 'YYYY-MM-DD HH24:MI:SS'),
+      ', and takes nothing until ' || to_char(o.refused_until, 'YYYY-MM-DD HH24:MI:SS')), '; '
+    order by o.seconds desc, o.key)
+  from (
+    select k.*
+    from millrace.learned_limits k
+    where k.name = p_name
+    order by k.seconds desc, k.key
+    limit 10) o
+$$;
+
 -- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
+-- A service that refuses for ten minutes in all needs somebody to look.
 create or replace function millrace.shared_limit_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select 'shared limit ' || l.name || ' lets its stages work', cardinality(l.spent_for) = 0,
+  select 'shared limit ' || l.name || ' lets its stages work',
+    cardinality(l.spent_for) = 0 and not exists (
+      select from millrace.learned_limits k where k.name = l.name and k.seconds > 600),
     coalesce(nullif(concat_ws('; ',
       case
         when l.throttled_until is not null then format('throttled until %s: %s',
           to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
       end,
-      case
-        when l.learned_share is not null then format(
-          'it learned %s of its rate from %s', l.learned_share, l.learned_from)
-      end,
+      millrace.learned_in_words(l.name)
+        || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
       case
         when cardinality(l.spent_for) > 0 then format(
           'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
@@ -28762,6 +29344,79 @@ begin
 end
 $$;
 
+-- The projection `status`: values that give rows up
+--
+-- A definition may list moves to the value of failures. Who writes it fails the row's run for good;
+-- what they write as its error, or what stands there, is the cause.
+
+-- Reads the error that rows show, in their order; null where the definition has no column for it.
+create or replace function millrace.errors_shown(p_pipeline_id int, p_ids text[]) returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines;
+  v_errors text[];
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.status ? 'error' then
+    execute format(
+      'select array_agg(e.%I::text order by i.place) '
+      'from unnest($1) with ordinality i(id, place) '
+      'left join %s e on e.%I = i.id::%s',
+      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key, (
+        select format_type(a.atttypid, a.atttypmod)
+        from pg_attribute a
+        where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key))
+    into v_errors
+    using p_ids;
+  end if;
+  return v_errors;
+end
+$$;
+
+-- Fails the live runs of rows for good. The caller, an intake trigger, holds the rows. Raises MR005
+-- where none is under way.
+create or replace function millrace.give_up_by_value(
+  p_pipeline_id int, p_was text, p_value text, p_ids text[]
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_idle text[];
+  v_live record;
+begin
+  v_idle := array(
+    select i
+    from unnest(p_ids) i
+    where not exists (
+      select
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id and r.entity_id = i and r.status = 'running')
+    order by i);
+  if cardinality(v_idle) > 0 then
+    raise exception '% cannot be written to % at %: no run is under way there',
+      p_value, millrace.rows_named(v_idle), p_was
+      using errcode = 'MR005', hint = 'There is nothing to give up.';
+  end if;
+  for v_live in
+    select distinct on (r.id) r.id as run_id, s.name as stage,
+      nullif(btrim(e.error), '') as cause
+    from unnest(p_ids, millrace.errors_shown(p_pipeline_id, p_ids)) e(id, error)
+    join millrace.runs r
+      on r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running'
+    join millrace.attempts a
+      on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
+    join millrace.stages s on s.id = a.stage_id
+    order by r.id, a.id
+  loop
+    perform millrace.fail_one(v_live.run_id, v_live.stage,
+      coalesce(v_live.cause, 'given up by hand'), true);
+  end loop;
+end
+$$;
+
 -- The projection `status`: values that people write are judged, and acted on
 --
 -- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
@@ -28890,7 +29545,8 @@ begin
       from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was) o
       where o.to_value = s.now
         and (o.means <> 'discard' or millrace.leads_back(p_pipeline_id, s.ids, s.now))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], o.means),
+      order by array_position(
+          array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
         o.declared desc, o.place
       limit 1) m on true;
 end
@@ -28935,6 +29591,9 @@ begin
           perform millrace.start_at_value(
             p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
         end if;
+      when 'give_up' then
+        perform millrace.give_up_by_value(
+          p_pipeline_id, v_group.was, v_group.now, v_group.ids);
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
           v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
@@ -29388,7 +30047,8 @@ as $$
     and (s.shows -> 'answers' ? r.value) is not true
 $$;
 
--- Lists what people may write: they begin rows, start stages over, and see to questions.
+-- Lists what people may write: they begin rows, start stages over, give rows up, and see to
+-- questions.
 create or replace function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
@@ -29434,13 +30094,14 @@ as $$
   union
   select * from millrace.moves_of_questions(p_version_id)
   union
-  select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
-    coalesce(g.id, s.id), true
+  select m ->> 0, m ->> 1,
+    case when g.id is not null then 'enter' when s.id is null then 'give_up' else 'start' end,
+    null, coalesce(g.id, s.id), true
   from status t
   cross join lateral jsonb_array_elements(t.said -> 'moves') m
   left join gate g on g.shows ->> 'enter' = m ->> 1
   left join stage s on s.ready = m ->> 1
-  where g.id is not null or s.id is not null
+  where coalesce(g.id, s.id) is not null or m ->> 1 = t.said ->> 'failed'
   union
   select null, e #>> '{}', 'step', null, null, true
   from status t
@@ -32959,6 +33620,24 @@ where h.hour > (
     or h.cost_usd <> s.cost_usd)
 $view$);
 
+select pg_temp.put_view('millrace.learned_limits', true, $view$
+create or replace view millrace.learned_limits as
+select l.name, v.key, round(millrace.share_of(v.one)::numeric, 3) as learned_share,
+  (v.one).refused_by as learned_from, (v.one).lowered_since as learned_since,
+  case when (v.one).refused_until > millrace.now() then (v.one).refused_until end as refused_until,
+  extract(epoch from greatest((v.one).refused_until, millrace.now()) - (v.one).lowered_since)
+    as seconds
+from millrace.shared_limits l
+cross join lateral (
+  select null::text as key, l as one
+  union all
+  select k.key, millrace.keyed(l, k)
+  from millrace.limit_keys k
+  where k.limit_id = l.id and k.lowered_at is not null) v
+where millrace.share_of(v.one) < 1
+order by l.name, v.key nulls first
+$view$);
+
 select pg_temp.put_view('millrace.operations', false, $view$
 create or replace view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
@@ -33119,6 +33798,15 @@ where l.share not between 0 and 1
   or (l.lowered_at is null and l.share <> 1)
   or num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) not in (0, 4)
   or l.lowered_since > l.lowered_at
+union all
+select 'a key of a shared limit has its whole rate, or says since when it has not', null, null,
+  format('%s of %s', k.key, l.name)
+from millrace.limit_keys k
+join millrace.shared_limits l on l.id = k.limit_id
+where k.share not between 0 and 1
+  or (k.lowered_at is null and k.share <> 1)
+  or num_nulls(k.lowered_at, k.lowered_since, k.heed_from, k.refused_by) not in (0, 4)
+  or k.lowered_since > k.lowered_at
 union all
 select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
   format('stage %s', s.name)
@@ -33781,6 +34469,11 @@ comment on function millrace.run_of(text, text) is
   'The newest run of a row, for every verb that takes a run: '
   'select millrace.cancel(millrace.run_of(''leads'', ''7'')).';
 
+comment on view millrace.learned_limits is
+  'Which shared limits, and which keys of theirs, have less than their rate, since a service asked '
+  'for patience: who, since when, and until when nothing is taken. seconds: how long that is in '
+  'all, as far as is known. key is null for a limit as a whole.';
+
 comment on function public.millrace_metrics() is
   'What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.';
 
@@ -33827,10 +34520,11 @@ comment on function millrace.search(text, text, int) is
   'index of yours allows.';
 
 comment on view millrace.run_slas is
-  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to '
-  'end, of those that came to their end in the last hour and those under way that are overdue '
-  '(past the shorter bound), which count with their age. ok: both keep to their bounds. Up to '
-  'one sweep late; with over 5000 live runs, as of counted_at.';
+  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from the start '
+  'of a row''s first run to the end of the one that is whole, of those that came to their end in '
+  'the last hour and those under way that are overdue (past the shorter bound), which count with '
+  'their age. ok: both keep to their bounds. Up to one sweep late; with over 5000 live runs, as of '
+  'counted_at.';
 
 comment on view millrace.shared_limit_faults is
   'Shared limits that do not hold what they say, for check_invariants().';
@@ -33838,7 +34532,8 @@ comment on view millrace.shared_limit_faults is
 comment on function millrace.define_limit(text, jsonb) is
   'Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60, '
   '"per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens": '
-  '1000000, "per_seconds": 86400}}, each of them or several.';
+  '1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of '
+  'its stages, such as each host; with it an adaptive limit learns of each key by itself.';
 
 comment on function millrace.drop_limit(text) is
   'Drops a shared limit that no stage names any more.';
@@ -33847,8 +34542,9 @@ comment on function millrace.throttle_limit(text, jsonb, timestamptz, text) is
   'Sets parts of a shared limit over its definition, lower or higher, until a time and for a '
   'reason: {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.';
 
-comment on function millrace.unthrottle_limit(text) is
-  'Takes the throttle of a shared limit away; what it was defined as holds again.';
+comment on function millrace.unthrottle_limit(text, text) is
+  'Takes the throttle of a shared limit away and forgets what it has learned of services that '
+  'refused; what it was defined as holds again. With a key, such as a host, it forgets that alone.';
 
 comment on view millrace.shared_limit_state is
   'Each shared limit: its stages, what it was declared as and what holds today, why it is '
@@ -34023,12 +34719,13 @@ begin
       'millrace.save_pipeline(jsonb, regclass)', 'millrace.lock_table(jsonb, regclass)',
       'millrace.define(jsonb)', 'millrace.definition_schema()',
       'millrace.shared_limit_schema()', 'millrace.setting_findings()',
-      'millrace.doorbell_findings()', 'millrace.missing_function_finding()',
-      'millrace.ready_work_finding()', 'millrace.fault_of(text)',
-      'millrace.pipeline_findings()', 'millrace.time_findings()', 'millrace.error_finding()',
-      'millrace.doctor(bool)', 'millrace.wake_headers()', 'millrace.wake_secret_remedy()',
-      'millrace.post(text, jsonb)', 'millrace.last_answers(int4)',
-      'millrace.answer_remedy(text, int4)', 'millrace.successor_of(millrace.attempts)',
+      'millrace.schedule_findings()', 'millrace.doorbell_findings()',
+      'millrace.missing_function_finding()', 'millrace.ready_work_finding()',
+      'millrace.fault_of(text)', 'millrace.pipeline_findings()', 'millrace.time_findings()',
+      'millrace.error_finding()', 'millrace.doctor(bool)', 'millrace.wake_headers()',
+      'millrace.wake_secret_remedy()', 'millrace.post(text, jsonb)',
+      'millrace.last_answers(int4)', 'millrace.answer_remedy(text, int4)',
+      'millrace.successor_of(millrace.attempts)',
       'millrace.address_ends(millrace.work[], int8[])',
       'millrace.record_ends(millrace.work[])', 'public.millrace_resume(json)',
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
@@ -34120,7 +34817,8 @@ begin
       'millrace.share_of(millrace.shared_limits)',
       'millrace.note_refusals(int4, millrace.work[])',
       'millrace.lowered(millrace.shared_limits, millrace.limit_refusals)',
-      'millrace.on_the_clock(millrace.shared_limits)', 'millrace.learn(int4)',
+      'millrace.on_the_clock(millrace.shared_limits)',
+      'millrace.whole(millrace.shared_limits)', 'millrace.learn(int4)',
       'millrace.clear_the_way(millrace.fan_outs, text[])',
       'millrace.adopt_runs(millrace.fan_outs, text[], text[])',
       'millrace.add_child_runs(millrace.fan_outs, text[], text[])',
@@ -34180,7 +34878,8 @@ begin
       'millrace.check_foreign_pressure(jsonb, text[], text)',
       'millrace.check_back_pressure(jsonb, jsonb)', 'millrace.save_back_pressures(int4)',
       'millrace.pass_back_pressure(int4)', 'millrace.room_before_later(int4)',
-      'millrace.stages_to(int4)', 'millrace.begin_stage(int4, int8[], bool, bool, bool)',
+      'millrace.keys_refused_at(int4)', 'millrace.stages_to(int4)',
+      'millrace.begin_stage(int4, int8[], bool, bool, bool)',
       'millrace.without(int8[], int8[])', 'millrace.runs_to_skip(int4, int8[], bool)',
       'millrace.why_unmet()', 'millrace.begin_open(int8[])',
       'millrace.advance_others(int4, int8[])', 'millrace.begin_followers(int4, int8[])',
@@ -34236,7 +34935,9 @@ begin
       'millrace.check_child(jsonb, jsonb)', 'millrace.stages_after(text, jsonb)',
       'millrace.check_rival(jsonb, jsonb)', 'millrace.check_fan_in(jsonb)',
       'millrace.take_from_groups(millrace.stages, text[], int4, uuid, timestamptz)',
+      'millrace.wait_for_turn(millrace.stages, timestamptz)',
       'millrace.take_by_turns(millrace.stages, uuid, int4, uuid, timestamptz, int8)',
+      'millrace.claim_alone_of_group(millrace.stages, millrace.workers, int8)',
       'millrace.claim_groups(millrace.stages, millrace.workers, int4, millrace.limiters)',
       'millrace.consume_child_tallies(int8)', 'millrace.recount_children(int8)',
       'millrace.hold_fan_out(int8)', 'millrace.collect_children(int8)',
@@ -34366,7 +35067,15 @@ begin
       'millrace.charge_starts(millrace.stages, millrace.payer, int8[])',
       'millrace.check_label(jsonb)', 'millrace.label_search(millrace.pipelines)',
       'millrace.missing_label_index(millrace.pipelines)', 'millrace.save_label(int4, jsonb)',
-      'millrace.label_findings()', 'millrace.pass_limiter(int4, bool)',
+      'millrace.label_findings()',
+      'millrace.keyed(millrace.shared_limits, millrace.limit_keys)',
+      'millrace.save_limit_key(millrace.shared_limits, text)',
+      'millrace.room_of_key(int4, text)', 'millrace.take_of_keys(int4, text[], int4)',
+      'millrace.wake_keys(int4, text)',
+      'millrace.learn_of_key(millrace.shared_limits, millrace.limit_refusals)',
+      'millrace.sweep_limit_keys(int4)',
+      'millrace.forget_refusals(millrace.shared_limits, text)',
+      'millrace.check_key_rate(text, jsonb)', 'millrace.pass_limiter(int4, bool)',
       'millrace.tokens_of(jsonb, millrace.limiters)',
       'millrace.room_at(millrace.stages, millrace.limiters, int4)',
       'millrace.may_claim(millrace.stages)', 'millrace.lock_limiters(text)',
@@ -34417,6 +35126,7 @@ begin
       'millrace.figure_values(millrace.alert_rules[], timestamptz)',
       'millrace.queue_values(millrace.alert_rules[], timestamptz)',
       'millrace.late_values(millrace.alert_rules[], timestamptz)',
+      'millrace.refusal_values(millrace.alert_rules[], timestamptz)',
       'millrace.run_sla_values(millrace.alert_rules[], timestamptz)',
       'millrace.engine_values()', 'millrace.rule_values(millrace.alert_rules[], timestamptz)',
       'millrace.plain_text(text, int4)', 'millrace.count_in_words(numeric)',
@@ -34424,6 +35134,8 @@ begin
       'millrace.playbook_of(text)', 'millrace.rows_labelled(millrace.pipelines, text, int4)',
       'millrace.label_of(millrace.pipelines, text)', 'millrace.runs_found(text, text, int4)',
       'millrace.search(text, text, int4)', 'millrace.save_run_sla(int4, jsonb)',
+      'millrace.carry_since(millrace.pipelines, int8[])',
+      'millrace.ages_behind(int4, text, int4)',
       'millrace.count_ages(millrace.pipelines, text, int4)', 'millrace.follow_ages(int4)',
       'millrace.count_over(int8[], float8)', 'millrace.run_sla_findings()',
       'millrace.check_shared_limit(text, jsonb, bool)', 'millrace.lock_shared_limit(int4)',
@@ -34438,10 +35150,11 @@ begin
       'millrace.rivals_of(int4, int4)', 'millrace.share_for(float8, int4, bool)',
       'millrace.note_share(int4, int4, int4, int4)',
       'millrace.throttle_shared(text, jsonb, timestamptz, text, int8)',
-      'millrace.unthrottle_shared(text)',
+      'millrace.unthrottle_shared(text)', 'millrace.release_limit(text, text)',
       'millrace.throttle_limit(text, jsonb, timestamptz, text)',
-      'millrace.unthrottle_limit(text)', 'millrace.sweep_shared_limits()',
-      'millrace.shared_limit_findings()', 'millrace.group_key(text, text)',
+      'millrace.unthrottle_limit(text, text)', 'millrace.sweep_shared_limits()',
+      'millrace.learned_in_words(text)', 'millrace.shared_limit_findings()',
+      'millrace.group_key(text, text)',
       'millrace.keys_expression(millrace.pipelines, text, text, text)',
       'millrace.group_keys(millrace.stages, text[])',
       'millrace.place_attempts(millrace.stages, int8[])',
@@ -34476,6 +35189,8 @@ begin
       'millrace.ordered_values(int4, jsonb)', 'millrace.save_values(int4, int4, jsonb)',
       'millrace.rows_shown_wrong(millrace.pipelines, text[], int8, int8)',
       'millrace.status_faults(int8, int8)', 'millrace.history_faults(millrace.pipelines)',
+      'millrace.errors_shown(int4, text[])',
+      'millrace.give_up_by_value(int4, text, text, text[])',
       'millrace.standings(int4, text[], text[], text[])',
       'millrace.open_moves(int4, int4, int4, bool, text)',
       'millrace.leads_back(int4, text[], text)',

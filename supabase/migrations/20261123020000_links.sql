@@ -5,8 +5,8 @@
 -- companies as people use them. The pipeline `links` writes all of them; nobody else needs to.
 
 -- Tells the part of a web address that says what it leads to: the host without the names that mean
--- the same, the path without what is added to share it, and the parameters that are no tracking.
--- What is no web address comes back as it is.
+-- the same, the path without what is added to share it, the parameters that are not known to track,
+-- and a fragment that names a page (#/jobs/7). What is no web address comes back as it is.
 create function public.canonical_url(p_text text) returns text
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -23,7 +23,7 @@ begin
   end if;
   v_parts := regexp_match(v_text,
     '^[hH][tT][tT][pP][sS]?://(?:[^/?#]*@)?([^/?#:@\s]+)(:\d+)?((?:/[^?#\s]*)?)(\?[^#\s]*)?'
-      || '(?:#\S*)?$');
+      || '(#\S*)?$');
   if v_parts is null then
     return v_text;
   end if;
@@ -35,7 +35,8 @@ begin
     'https://' || v_host
       || case when v_parts[2] in (':80', ':443') then '' else coalesce(v_parts[2], '') end
       || case when v_path = '' then '/' else v_path end
-      || public.canonical_query(v_query));
+      || public.canonical_query(v_host, v_query)
+      || case when v_parts[5] ~ '^#!?/.' then v_parts[5] else '' end);
 end
 $$;
 comment on function public.canonical_url(text) is
@@ -57,18 +58,34 @@ as $$
       rtrim(lower(p_host), '.'), '^((www|m|mobile)\.)+(?=[^.]+\.)', '') as name) h
 $$;
 
--- Keeps the parameters that say what a page shows, in the order of their names.
-create function public.canonical_query(p_query text) returns text
+-- Names the parameters of a host that say how somebody came to a page, in lower case, as a regular
+-- expression: those that track wherever they stand, and those that this host is known to add.
+-- Others of the same name may say what the page shows, such as ref, source or position.
+create function public.tracking_parameters(p_host text) returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select '^(utm_.*|fbclid|gclid|gclsrc|dclid|gbraid|wbraid|msclkid|twclid|ttclid|li_fat_id|igshid'
+    || '|yclid|mc_cid|mc_eid|mkt_tok|_hsenc|_hsmi|_ga|_gl|gh_src|lever-source.*'
+    || case p_host
+      when 'www.linkedin.com' then '|trk.*|refid|trackingid|lipi|licu|originalsubdomain|position'
+        || '|pagenum|eb[cp]|midtoken|midsig|otptoken'
+      when 'www.indeed.com' then '|from|tk|advn|adid|sjdu|xkcb|vjs'
+      when 'x.com' then '|s|t|ref_src'
+      when 'youtube.com' then '|si|feature'
+      else ''
+    end || ')$'
+$$;
+
+-- Keeps the parameters that say what a page of a host shows, in the order of their names.
+create function public.canonical_query(p_host text, p_query text) returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce('?' || string_agg(q.part, '&' order by q.part collate "C"), '')
   from unnest(string_to_array(p_query, '&')) q(part)
   where q.part <> ''
-    and lower(split_part(q.part, '=', 1)) !~ (
-      '^(utm_.*|mc_.*|pk_.*|_hs.*|fbclid|gclid|dclid|msclkid|twclid|igshid|yclid|ref|refid|referer'
-      || '|referrer|source|src|trk.*|tracking.*|lipi|licu|originalsubdomain|position|pagenum'
-      || '|gh_src|lever-source.*|share|si)$')
+    and lower(split_part(q.part, '=', 1)) !~ public.tracking_parameters(p_host)
 $$;
 
 -- Writes the address of a posting at a known board from its id; null for any other address.
@@ -164,8 +181,11 @@ create table public.linkedin_links (
   attempt_count int not null default 0,
   next_attempt_at timestamptz,
   last_error text,
+  status_since timestamptz,
+  note jsonb,
   trace_id uuid not null default gen_random_uuid(),
   created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
   finished_at timestamptz,
 
   constraint linkedin_links_canonical_url_key unique (canonical_url),
@@ -184,8 +204,42 @@ comment on column public.linkedin_links.canonical_url is
   'The one spelling of raw_url, by public.canonical_url(). A text that is no URL stays as it is.';
 comment on column public.linkedin_links.classification is
   'job, post or unknown. One that a person writes stays.';
+comment on column public.linkedin_links.status_since is 'Since when it shows its word.';
+comment on column public.linkedin_links.note is
+  'Why a person writes the next word: {"why": "the board is back"}. It goes into link_history.';
 comment on column public.linkedin_links.trace_id is
   'In every log line about it and every request for it, whichever run it is.';
+
+create table public.link_history (
+  id bigint generated always as identity constraint link_history_pkey primary key,
+  link_id bigint not null
+    constraint link_history_link_fkey references public.linkedin_links on delete cascade,
+  from_status text,
+  to_status text not null,
+  changed_at timestamptz not null,
+  changed_by text not null,
+  changes jsonb,
+  duration_ms bigint
+);
+create index link_history_by_link on public.link_history (link_id, id);
+comment on table public.link_history is
+  'Every word that a link has shown, written by the engine: since when, by whom, and why where a '
+  'person wrote it.';
+
+create table public.link_events (
+  id bigint generated always as identity constraint link_events_pkey primary key,
+  link_id bigint not null
+    constraint link_events_link_fkey references public.linkedin_links on delete cascade,
+  event text not null
+    constraint link_events_event_known check (
+      event in ('link.new', 'link.classified', 'raw.persisted', 'staged.persisted')),
+  trace_id uuid not null,
+  at timestamptz not null
+);
+create index link_events_by_link on public.link_events (link_id, id);
+comment on table public.link_events is
+  'What happened to links: they came, were classified, their pages were kept, and were understood. '
+  'Written once, in the transaction in which it happened, and kept as long as the link.';
 
 create table public.linkedin_jobs_raw (
   link_id bigint constraint linkedin_jobs_raw_pkey primary key
@@ -284,28 +338,66 @@ create trigger linkedin_links_classifier_first
   for each row when (new.classification is not null or new.classified_by is not null)
   execute function public.note_classifier();
 
+-- Says when a link was last changed.
+create function public.note_link_update() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  new.updated_at := millrace.now();
+  return new;
+end
+$$;
+create trigger linkedin_links_updated
+  before update on public.linkedin_links
+  for each row execute function public.note_link_update();
+
+-- Writes that links have come.
+create function public.note_new_links() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into public.link_events (link_id, event, trace_id, at)
+  select l.id, 'link.new', l.trace_id, millrace.now()
+  from added l
+  order by l.id;
+  return null;
+end
+$$;
+create trigger linkedin_links_new
+  after insert on public.linkedin_links
+  referencing new table as added
+  for each statement execute function public.note_new_links();
+
 alter table public.link_sources enable row level security;
 alter table public.linkedin_links enable row level security;
+alter table public.link_history enable row level security;
+alter table public.link_events enable row level security;
 alter table public.linkedin_jobs_raw enable row level security;
 alter table public.linkedin_posts_raw enable row level security;
 alter table public.linkedin_jobs_stage enable row level security;
 alter table public.linkedin_posts_stage enable row level security;
 alter table public.companies enable row level security;
 alter table public.jobs enable row level security;
-revoke all on public.link_sources, public.linkedin_links, public.linkedin_jobs_raw,
-  public.linkedin_posts_raw, public.linkedin_jobs_stage, public.linkedin_posts_stage,
-  public.companies, public.jobs
+revoke all on public.link_sources, public.linkedin_links, public.link_history,
+  public.link_events, public.linkedin_jobs_raw, public.linkedin_posts_raw,
+  public.linkedin_jobs_stage, public.linkedin_posts_stage, public.companies, public.jobs
   from anon, authenticated, service_role;
 grant select, insert, update, delete on public.link_sources, public.linkedin_links,
   public.linkedin_jobs_raw, public.linkedin_posts_raw, public.linkedin_jobs_stage,
   public.linkedin_posts_stage, public.companies, public.jobs
   to service_role;
-revoke all on sequence public.linkedin_links_id_seq, public.companies_id_seq, public.jobs_id_seq
+grant select on public.link_history, public.link_events to service_role;
+revoke all on sequence public.linkedin_links_id_seq, public.link_history_id_seq,
+  public.link_events_id_seq, public.companies_id_seq, public.jobs_id_seq
   from anon, authenticated, service_role;
 revoke all on function public.canonical_url(text), public.canonical_host(text),
-  public.canonical_query(text), public.board_url(text, text, text), public.company_key(text),
-  public.note_classifier()
+  public.tracking_parameters(text), public.canonical_query(text, text),
+  public.board_url(text, text, text), public.company_key(text), public.note_classifier(),
+  public.note_link_update(), public.note_new_links()
   from public, anon, authenticated, service_role;
 grant execute on function public.canonical_url(text), public.canonical_host(text),
-  public.canonical_query(text), public.board_url(text, text, text), public.company_key(text)
+  public.tracking_parameters(text), public.canonical_query(text, text),
+  public.board_url(text, text, text), public.company_key(text)
   to service_role;

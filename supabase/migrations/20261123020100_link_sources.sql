@@ -26,8 +26,8 @@ create trigger link_sources_prepare
   on public.link_sources
   for each row execute function public.prepare_link_source();
 
--- Inserts those of some links that are neither known nor too long; returns how many. Links:
--- [{url, place}].
+-- Inserts those of some links that are neither known nor too long, each as it was written first;
+-- returns how many. Links: [{url, place}].
 create function public.insert_links(p_source public.link_sources, p_links jsonb) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -37,12 +37,13 @@ declare
 begin
   insert into public.linkedin_links (raw_url, source, source_id, source_place)
   select distinct on (canonical) l.url, p_source.kind, p_source.id, left(l.place, 2048)
-  from jsonb_to_recordset(p_links) l(url text, place text)
+  from jsonb_array_elements(p_links) with ordinality o(link, turn)
+  cross join lateral jsonb_to_record(o.link) l(url text, place text)
   cross join lateral public.canonical_url(l.url) canonical
   where octet_length(l.url) <= 2048
     and not exists (
-      select from public.linkedin_links o where o.canonical_url = canonical)
-  order by canonical
+      select from public.linkedin_links k where k.canonical_url = canonical)
+  order by canonical, o.turn
   on conflict on constraint linkedin_links_canonical_url_key do nothing;
   get diagnostics v_found = row_count;
   return v_found;

@@ -81,6 +81,18 @@ $$;
 comment on function public.note_unknown_link(bigint) is
   'Writes the classification unknown, unless a person has classified the link.';
 
+-- Writes that something happened to the links of some items.
+create function public.note_link_events(p_event text, p_items jsonb) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into public.link_events (link_id, event, trace_id, at)
+  select l.id, p_event, l.trace_id, millrace.now()
+  from jsonb_array_elements(p_items) i
+  join public.linkedin_links l on l.id = (i ->> 'entity_id')::bigint
+  order by l.id
+$$;
+
 -- Writes what links are; what a person said stays.
 create function public.apply_classified(p_items jsonb) returns void
 language plpgsql
@@ -95,6 +107,7 @@ begin
   where l.id = (i ->> 'entity_id')::bigint
     and l.classified_by is distinct from 'person';
   perform set_config('links.applies', '', true);
+  perform public.note_link_events('link.classified', p_items);
 end
 $$;
 comment on function public.apply_classified(jsonb) is 'Writes what links are.';
@@ -140,6 +153,7 @@ begin
   delete from public.link_page_drafts d
   using jsonb_array_elements(p_items) i
   where d.link_id = (i ->> 'entity_id')::bigint;
+  perform public.note_link_events('raw.persisted', p_items);
 end
 $$;
 
@@ -195,6 +209,42 @@ create trigger linkedin_links_begin_where_rows_are
       or not has_schema_privilege('millrace', 'create')))
   execute function public.begin_where_rows_are();
 
+-- Refuses another address for a link that has come past `new`, unless it begins anew with it: what
+-- is under way, or was read, is of the page at the address before. A dead link may wait for its
+-- word.
+create function public.check_link_address() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_begins_anew boolean := new.status = 'new' and old.status <> 'new';
+begin
+  if old.status = 'dead' or v_begins_anew
+    or public.canonical_url(new.raw_url) = old.canonical_url then
+    return new;
+  elsif old.status <> 'new' then
+    raise exception 'raw_url of link % cannot change while it is %', old.id, old.status
+      using errcode = 'MR005', hint = format('Begin anew with it: update linkedin_links '
+        || 'set raw_url = …, status = ''new'' where id = %s.', old.id);
+  elsif exists (
+      select
+      from millrace.pipelines p
+      join millrace.runs r
+        on r.pipeline_id = p.id and r.entity_id = old.id::text and r.status = 'running'
+      join millrace.attempts a on a.run_id = r.id and a.state in ('started', 'waiting')
+      where p.name = 'links') then
+    raise exception 'raw_url of link % cannot change while it is being classified', old.id
+      using errcode = 'MR005', hint = format('Once it shows another word, begin anew: update '
+        || 'linkedin_links set raw_url = …, status = ''new'' where id = %s.', old.id);
+  end if;
+  return new;
+end
+$$;
+create trigger linkedin_links_address
+  before update of raw_url on public.linkedin_links
+  for each row when (new.raw_url is distinct from old.raw_url)
+  execute function public.check_link_address();
+
 -- Writes the raw pages of jobs.
 create function public.apply_scraped_jobs(p_items jsonb) returns void
 language sql
@@ -241,7 +291,8 @@ as $$
   order by 1
   on conflict (link_id) do update
   set (author, text, language, extras, processed_at) = (excluded.author, excluded.text,
-    excluded.language, excluded.extras, excluded.processed_at)
+    excluded.language, excluded.extras, excluded.processed_at);
+  select public.note_link_events('staged.persisted', p_items)
 $$;
 comment on function public.apply_staged(jsonb) is 'Writes what pages of jobs and posts say.';
 
@@ -303,70 +354,53 @@ end
 $$;
 comment on function public.apply_extracted(jsonb) is 'Writes companies and jobs.';
 
--- The queues of the links, each with what waits in it, what is being tried again, and what is in
--- work. ingest counts sources.
-create view public.link_queues with (security_invoker = true) as
-select q.name as queue, coalesce(sum(d.ready), 0)::bigint as ready,
-  coalesce(sum(d.in_backoff), 0)::bigint as in_backoff,
-  coalesce(sum(d.started + d.waiting), 0)::bigint as in_work,
-  min(d.oldest_due_at) as oldest_due_at
-from (values
-  (1, 'ingest', 'link_sources', 'poll'),
-  (2, 'classify', 'links', 'classify'),
-  (3, 'route', 'links', 'route_job'),
-  (3, 'route', 'links', 'route_post'),
-  (4, 'scrape.job', 'links', 'scrape_job'),
-  (5, 'scrape.post', 'links', 'scrape_post'),
-  (6, 'stage', 'links', 'stage_job'),
-  (6, 'stage', 'links', 'stage_post'),
-  (7, 'extract', 'links', 'extract')) q(place, name, pipeline, stage)
-left join lateral (
-  select count(*) filter (where a.state = 'queued' and a.queue_at <= millrace.now()) as ready,
-    count(*) filter (where a.state = 'queued' and a.queue_at > millrace.now()) as in_backoff,
-    count(*) filter (where a.state = 'started') as started,
-    count(*) filter (where a.state = 'waiting') as waiting,
-    min(a.queue_at) filter (where a.state = 'queued') as oldest_due_at
-  from millrace.pipelines p
-  join millrace.stages s on s.pipeline_id = p.id and s.name = q.stage
-  join millrace.attempts a
-    on a.stage_id = s.id
-    and a.state in ('queued', 'started', 'waiting')
-  where p.name = q.pipeline) d on true
-group by q.place, q.name
-order by q.place;
-comment on view public.link_queues is 'What waits in each queue of the links, and what is in work.';
+-- Counts what is live at the stages of the links, from the queue's own indexes: up to 10,000 a
+-- stage. The engine's schema is closed to callers, so that it reads with its owner's rights.
+create function millrace_evidence.link_queues()
+returns table (
+  place int, queue text, ready bigint, in_backoff bigint, in_work bigint, oldest_due_at timestamptz
+)
+language sql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select q.place, q.name, coalesce(sum(c.ready), 0)::bigint,
+    coalesce(sum(c.in_backoff), 0)::bigint, coalesce(sum(c.started + c.waiting), 0)::bigint,
+    min(c.oldest_due_at)
+  from (values
+    (1, 'ingest', 'link_sources', 'poll'),
+    (2, 'classify', 'links', 'classify'),
+    (3, 'route', 'links', 'route_job'),
+    (3, 'route', 'links', 'route_post'),
+    (4, 'scrape.job', 'links', 'scrape_job'),
+    (5, 'scrape.post', 'links', 'scrape_post'),
+    (6, 'stage', 'links', 'stage_job'),
+    (6, 'stage', 'links', 'stage_post'),
+    (7, 'extract', 'links', 'extract')) q(place, name, pipeline, stage)
+  left join millrace.pipelines p on p.name = q.pipeline
+  left join millrace.stages s on s.pipeline_id = p.id and s.name = q.stage
+  left join millrace.live_counts(10000) c on c.stage_id = s.id
+  group by q.place, q.name
+$$;
 
--- What happened to links: they came, were classified, their pages were kept, and were understood.
-create view public.link_events with (security_invoker = true) as
-select 'link.new' as event, l.id as link_id, l.trace_id, l.created_at as at
-from public.linkedin_links l
-union all
-select e.event, l.id, l.trace_id, a.finished_at
-from (values
-  ('link.classified', 'classify'),
-  ('raw.persisted', 'scrape_job'),
-  ('raw.persisted', 'scrape_post'),
-  ('staged.persisted', 'stage_job'),
-  ('staged.persisted', 'stage_post')) e(event, stage)
-join millrace.pipelines p on p.name = 'links'
-join millrace.stages s on s.pipeline_id = p.id and s.name = e.stage
-join millrace.runs r on r.pipeline_id = p.id
-join millrace.attempts a
-  on a.run_id = r.id
-  and a.stage_id = s.id
-  and a.state = 'completed'
-join public.linkedin_links l on l.id = r.entity_id::bigint;
-comment on view public.link_events is
-  'What happened to links, with their trace ids: link.new, link.classified, raw.persisted and '
-  'staged.persisted.';
+create view public.link_queues with (security_invoker = true) as
+select q.queue, q.ready, q.in_backoff, q.in_work, q.oldest_due_at
+from millrace_evidence.link_queues() q
+order by q.place;
+comment on view public.link_queues is
+  'What waits in each queue of the links, what is being tried again, and what is in work; ingest '
+  'counts sources.';
 
 alter table public.link_page_drafts enable row level security;
-revoke all on public.link_page_drafts, public.link_queues, public.link_events
+revoke all on public.link_page_drafts, public.link_queues
   from anon, authenticated, service_role;
 grant select, delete on public.link_page_drafts to service_role;
+grant select on public.link_queues to service_role;
+revoke all on function millrace_evidence.link_queues() from public, anon, authenticated;
+grant execute on function millrace_evidence.link_queues() to service_role;
 revoke all on function public.awaits_page(bigint), public.draft_link_page(bigint, text, jsonb),
   public.note_unknown_link(bigint), public.link_was_at(bigint, text[]),
-  public.begin_where_rows_are(), public.apply_classified(jsonb),
+  public.begin_where_rows_are(), public.check_link_address(),
+  public.note_link_events(text, jsonb), public.apply_classified(jsonb),
   public.apply_drafts(regclass, jsonb), public.apply_scraped_jobs(jsonb),
   public.apply_scraped_posts(jsonb), public.apply_staged(jsonb), public.save_companies(jsonb),
   public.apply_extracted(jsonb)

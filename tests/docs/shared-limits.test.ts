@@ -29,9 +29,11 @@ test('sixty a minute at both pipelines, half as many once the site has asked for
   await worker.report(failed(items[0] as Claimed, { code: 'rate_limited', retry_after_ms: 30_000 }));
   await engine.advance('29 seconds');
   expect(await taken(engine, page, 'repeats', 'again')).toBe(0);
-  const [account, site] = await page.run(engine, 'select name, today');
-  expect(account).toMatchObject({ name: 'account', learned_share: null });
-  expect(site).toMatchObject({ today: { rate: { count: 30 } }, learned_from: 'visits.fetch: rate_limited' });
+  expect(await page.run(engine, 'select name, key')).toMatchObject([
+    { name: 'site', key: null, learned_share: '0.500', learned_from: 'visits.fetch: rate_limited' },
+  ]);
+  const [, site] = await page.run(engine, 'select name, stages');
+  expect(site).toMatchObject({ name: 'site', today: { rate: { count: 30 } } });
   await engine.advance('1 second');
   expect(await taken(engine, page, 'repeats', 'again')).toBe(1);
   await engine.advance('5 minutes');
@@ -81,6 +83,11 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   page.expectPromised(
     await messageOf(() =>
       engine.rows(`select millrace.define_limit('site', '{"rate": {"count": 0, "per_seconds": 60}}')`),
+    ),
+  );
+  page.expectPromised(
+    await messageOf(() =>
+      engine.rows(`select millrace.define_limit('site', '{"key_rate": {"count": 1, "per_seconds": 60}}')`),
     ),
   );
   const misspelt = changed(visits, 'fetch', { limits: { shared: ['sight'] } });

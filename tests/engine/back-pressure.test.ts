@@ -125,7 +125,7 @@ test('two sweeps and two workers that race at one threshold never exceed it', as
   expect(await unfinished(engine, 'sort', 'left', 'first', 'right', 'last')).toBe(0);
 });
 
-test('what is in backoff, in work and waiting at a service is unfinished', async ({ engine }) => {
+test('what is in work and waiting at a service takes room, and what is in backoff takes none', async ({ engine }) => {
   const retry = { max_attempts: 2, backoff: { kind: 'list', seconds: [600] } };
   await engine.pipeline(gated(3, { kind: 'external', completion: { callback: true }, retry }));
   await engine.queued('first', 5);
@@ -133,13 +133,39 @@ test('what is in backoff, in work and waiting at a service is unfinished', async
   expect(await unfinished(engine, 'last')).toBe(3);
   const last = await Worker.of(engine, 'last');
   const [retried, job, started] = (await last.take(3)) as [Claimed, Claimed, Claimed];
-  await last.report(failed(retried), waiting(job, 'job-1'));
+  await last.report(waiting(job, 'job-1'));
   expect(await sweep(engine)).not.toHaveProperty('passed');
-  await resume(engine, [jobEnd(job, 'job-1')]);
+  await last.report(failed(retried));
   expect(await sweep(engine)).toMatchObject({ passed: 1 });
   await last.report(failed(started, { permanent: true }));
   expect(await sweep(engine)).toMatchObject({ passed: 1 });
+  await engine.advance('10 minutes');
+  // What is due again takes its room again.
+  await resume(engine, [jobEnd(job, 'job-1')]);
+  expect(await sweep(engine)).not.toHaveProperty('passed');
   expect(await unfinished(engine, 'last')).toBe(3);
+});
+
+test('what waits for a host that refuses it takes no room from the links of others', async ({ engine }) => {
+  await engine.sql.query(`
+    select millrace.define_limit('hosts', '{"key_rate": {"count": 60, "per_seconds": 60}, "adaptive": true}')`);
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  await engine.pipeline(gated(3, { limits: { shared: ['hosts'], concurrency: { column: 'key', limit: 9 } } }));
+  const queue = (key: string, count: number) =>
+    engine.sql.query(
+      `insert into public.items (key, first_status) select $1, 'queued' from generate_series(1, $2::int)`,
+      [key, count],
+    );
+  await queue('slow', 4);
+  await runStage(engine, 'first');
+  const last = await Worker.of(engine, 'last');
+  await last.report(failed(await last.takeOne(), { code: 'rate_limited', retry_after_ms: 86_400_000 }));
+  await sweep(engine);
+  expect(await last.take(9)).toEqual([]);
+  await queue('fast', 4);
+  await runStage(engine, 'first');
+  await sweep(engine);
+  expect((await last.take(9)).map(({ entity }) => entity.key)).toEqual(['fast', 'fast', 'fast']);
 });
 
 test('jobs that wait at a service on their way to the later stage count', async ({ engine }) => {

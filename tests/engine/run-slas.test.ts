@@ -68,6 +68,50 @@ test('what never ends counts with its age, so that an outage does not look healt
   expect(await told(engine)).toMatchObject({ runs: '0', overdue: '0', ok: true, p95_seconds: null });
 });
 
+test('a row whose stage a bypass has left out is under way, and its time goes on until it is taken up', async ({
+  engine,
+}) => {
+  const definition = await engine.pipeline(chain(['only', 'last']));
+  await engine.define({ ...definition, sla: { median_seconds: 1200 } });
+  await engine.queued('only', 3);
+  await runStage(engine, 'only');
+  await engine.sql.query(`select millrace.bypass('flow', 'last', 'the model is down')`);
+  expect(await engine.value(`select count(*)::int from millrace.runs where status = 'completed'`)).toBe(3);
+  await sweep(engine);
+  // Nothing has come to its end, however soon the runs did.
+  expect(await told(engine)).toMatchObject({ runs: '0', overdue: '0', ok: true });
+  await engine.advance('30 minutes');
+  await sweep(engine);
+  expect(await told(engine)).toMatchObject({ runs: '3', overdue: '3', ok: false });
+  await engine.sql.query(`select millrace.end_bypass('flow', 'last')`);
+  expect(await engine.value(`select millrace.take_up('flow', 'last')`)).toBe(3);
+  await runStage(engine, 'last');
+  await sweep(engine);
+  expect(await told(engine)).toMatchObject({ runs: '3', overdue: '0', ok: false });
+  expect(
+    await engine.value(`select bool_and(finished_at - since = interval '30 minutes') from millrace.runs
+      where since is not null`),
+  ).toBe(true);
+});
+
+test('a row that is started over counts from its first start, until it has come to its end', async ({ engine }) => {
+  await bounded(engine, { p95_seconds: 1200 });
+  const [id] = await engine.queued('only', 1);
+  const startOver = () => engine.sql.query(`update public.items set only_status = 'queued' where id = $1`, [id]);
+  await engine.advance('15 minutes');
+  await startOver();
+  await engine.advance('15 minutes');
+  await runStage(engine, 'only');
+  await sweep(engine);
+  expect(await told(engine)).toMatchObject({ runs: '1', ok: false });
+  await engine.advance('2 hours');
+  await startOver();
+  await engine.advance('5 minutes');
+  await runStage(engine, 'only');
+  await sweep(engine);
+  expect(await told(engine)).toMatchObject({ runs: '1', ok: true });
+});
+
 test('live runs are counted round by round, each once, however many there are', async ({ engine }) => {
   await bounded(engine);
   await engine.queued('only', 25);

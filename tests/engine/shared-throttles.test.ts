@@ -95,7 +95,7 @@ test('one without an end, without a reason, of nothing or over no limit is refus
   });
   expect(await engine.refusal(`select millrace.unthrottle_limit('model')`)).toMatchObject({
     code: 'MR004',
-    message: 'shared limit model has no throttle',
+    message: 'shared limit model has no throttle, and has learned nothing',
   });
   expect(await journal(engine)).toEqual([]);
 });
@@ -116,7 +116,7 @@ test('an operator throttles a limit by its name, and the doctor tells of it', as
   ]);
   await expect(ann.act('unthrottle', { limit: 'model' })).rejects.toMatchObject({
     code: 'MR004',
-    message: 'shared limit model has no throttle',
+    message: 'shared limit model has no throttle, and has learned nothing',
   });
   await expect(ann.act('throttle', { minutes: 5, reason: 'captchas', limits: {} })).rejects.toMatchObject({
     code: 'MR002',

@@ -18,9 +18,11 @@ function serve(html: string, path: string): string {
   }, path);
 }
 
+const userAgent = 'AcmeJobs/2.0 (+https://acme.test/bot)';
+
 beforeAll(async () => {
   site = await startTestSite();
-  stack = await LinksStack.start(site.url);
+  stack = await LinksStack.start(site.url, { SCRAPER_USER_AGENT: userAgent });
 });
 afterAll(async () => {
   await stack?.stop();
@@ -60,6 +62,45 @@ test('End-to-end sample: new → extracted path exercised for both job and post.
   expect(
     await stack.rows('select author, language from public.linkedin_posts_stage where link_id = $1', [post]),
   ).toEqual([{ author: 'Bea', language: 'en' }]);
+  await stack.expectSound();
+});
+
+test('the scraper calls itself to a board what the setting says, and the raw row keeps it', async () => {
+  const agents: (string | undefined)[] = [];
+  const url = site.add((request, response) => {
+    agents.push(request.headers['user-agent']);
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(jobPage);
+  }, '/jobs/named');
+  const id = await stack.add(url);
+  await stack.reach(id, 'extracted');
+  expect(agents).toEqual([userAgent]);
+  expect(
+    await stack.value(`select notes ->> 'user_agent' from public.linkedin_jobs_raw where link_id = $1`, [id]),
+  ).toBe(userAgent);
+});
+
+test('a board that asks for patience until tomorrow stops its own links alone', async () => {
+  // The same site under another name is another board.
+  const slow = await stack.add(
+    site
+      .add((_, response) => void response.writeHead(429, { 'retry-after': '86400' }).end(), '/jobs/tomorrow')
+      .replace('127.0.0.1', 'localhost'),
+  );
+  await stack.reach(slow, 'error');
+  const later = await stack.add(serve(jobPage, '/jobs/after').replace('127.0.0.1', 'localhost'));
+  const other = await stack.add(serve(jobPage, '/jobs/other'));
+  await stack.reach(other, 'extracted');
+  await stack.sweep();
+  expect(await stack.rows('select status from public.linkedin_links where id = $1', [later])).toEqual([
+    { status: 'queued' },
+  ]);
+  expect(
+    await stack.rows(
+      `select ok from millrace.doctor() where what like 'shared limit scrapes%' and detail like '%localhost%'`,
+    ),
+  ).toEqual([{ ok: false }]);
+  await stack.rows(`select millrace.unthrottle_limit('scrapes', 'localhost')`);
+  await stack.reach(later, 'extracted');
   await stack.expectSound();
 });
 

@@ -56,6 +56,40 @@ test('every spelling of an address is one link', async ({ engine }) => {
   expect(rows).toEqual([]);
 });
 
+/** Addresses of different pages, which no spelling makes one. */
+const different = [
+  'https://a.test/jobs?ref=1001',
+  'https://a.test/jobs?ref=1002',
+  'https://a.test/jobs?position=engineer',
+  'https://a.test/jobs?position=weaver',
+  'https://a.test/jobs?source=1',
+  'https://a.test/jobs?src=1',
+  'https://a.test/jobs?share=1',
+  'https://a.test/jobs?pageNum=2',
+  'https://a.test/jobs?si=2',
+  'https://a.test/careers#/jobs/1',
+  'https://a.test/careers#/jobs/2',
+  'https://a.test/careers#!/jobs/2',
+  'https://a.test/careers',
+];
+
+test('postings that differ in what only some hosts use to track stay apart', async ({ engine }) => {
+  const { rows } = await engine.sql.query('select distinct public.canonical_url(u) from unnest($1::text[]) u', [
+    different,
+  ]);
+  expect(rows).toHaveLength(different.length);
+  expect(
+    await engine.value(
+      `select public.canonical_url('https://a.test/careers?utm_medium=x&gclid=1&fbclid=2&GBRAID=3&id=7#apply')`,
+    ),
+  ).toBe('https://a.test/careers?id=7');
+  expect(
+    await engine.value(
+      `select public.canonical_url('https://www.linkedin.com/company/acme?position=3&pageNum=0&refId=x')`,
+    ),
+  ).toBe('https://www.linkedin.com/company/acme');
+});
+
 test('a canonical address is its own, whatever was written', async ({ engine }) => {
   const parts = fc.constantFrom(
     ...[

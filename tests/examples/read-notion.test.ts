@@ -156,3 +156,44 @@ test.each([429, 529, 503])('Notion’s own trouble %s is tried again, after the 
   sources.failNext({ status, headers: { 'retry-after': '9' } });
   await expect(readAll()).rejects.toMatchObject({ permanent: false, retryAfterMs: 9000 });
 });
+
+test('pages that are edited while a pass is read hide no others', async () => {
+  const minute = (n: number) => new Date(Date.UTC(2026, 10, 1, 9) + n * 60_000).toISOString();
+  const pages = Array.from({ length: 300 }, (_, n) => page(n, { last_edited_time: minute(Math.floor(n / 10)) }));
+  write(pages);
+  let cursor: NotionCursor = { ...(await firstCursor()), from: minute(-60) };
+  const seen = new Set<string>();
+  const now = new Date(minute(60));
+  for (let reads = 0, more = true; more; reads++) {
+    const read = await readDataSource(client(), { address, column: 'Link', cursor }, () => now);
+    for (const { url } of read.links) seen.add(url);
+    ({ cursor, more } = read);
+    // The page that would be next is edited, and moves to the end.
+    if (reads === 0) Object.assign(pages[100] as object, { last_edited_time: minute(61) });
+    write(pages);
+  }
+  expect(seen.size).toBe(300);
+});
+
+test('more pages of one minute than a read brings are all read, also while some are edited', async () => {
+  const at = '2026-11-01T09:00:00.000Z';
+  const pages = Array.from({ length: 240 }, (_, n) => page(n, { last_edited_time: at }));
+  write(pages);
+  let cursor: NotionCursor = { ...(await firstCursor()), from: '2026-11-01T08:00:00.000Z' };
+  const seen = new Set<string>();
+  for (let reads = 0, more = true; more; reads++) {
+    const read = await readDataSource(client(), { address, column: 'Link', cursor }, () => new Date(at));
+    for (const { url } of read.links) seen.add(url);
+    ({ cursor, more } = read);
+    if (reads === 2) Object.assign(pages[100] as object, { last_edited_time: '2026-11-01T09:01:00.000Z' });
+    write(pages);
+    expect(reads).toBeLessThan(20);
+  }
+  expect(seen.size).toBe(240);
+});
+
+/** Where a pass over edited pages begins. */
+async function firstCursor(): Promise<NotionCursor> {
+  const { cursor } = await readAll();
+  return { ...cursor, by: 'last_edited_time' };
+}

@@ -25,7 +25,10 @@ export const postPage = `<html lang="en"><head><title>Bea on LinkedIn: we are hi
 export class LinksStack extends ProjectStack {
   static async start(siteUrl: string, env: Record<string, string> = {}): Promise<LinksStack> {
     const started = new LinksStack(
-      await ProjectStack.launch({ env: { SCRAPER_ALLOW_HOSTS: new URL(siteUrl).host, ...env } }),
+      // By its name it is another board than by its address.
+      await ProjectStack.launch({
+        env: { SCRAPER_ALLOW_HOSTS: `${new URL(siteUrl).host},localhost:${new URL(siteUrl).port}`, ...env },
+      }),
     );
     await started.takeClock();
     await recordWords((statement) => started.rows(statement));

@@ -184,8 +184,18 @@ as $$
     "properties":{
      "kind":{
       "type":"string",
-      "enum":["run_sla","p95","error_share","backlog","oldest_ready","dead","spend","late"],
-      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend or late",
+      "enum":[
+       "run_sla",
+       "p95",
+       "error_share",
+       "backlog",
+       "oldest_ready",
+       "dead",
+       "spend",
+       "late",
+       "refused"
+      ],
+      "wanted":"run_sla, p95, error_share, backlog, oldest_ready, dead, spend, late or refused",
       "remedy":"run_sla and late know their own bounds, the others need above."
      },
      "stage":{
@@ -887,6 +897,27 @@ as $$
    "additionalProperties":false,
    "wanted":"an object of count, per_seconds and burst"
   },
+  "key_rate":{
+   "type":"object",
+   "properties":{
+    "count":{
+     "type":"integer",
+     "minimum":1,
+     "maximum":1000000,
+     "remedy":"It is how many may begin in each interval."
+    },
+    "per_seconds":{
+     "type":"number",
+     "minimum":0.001,
+     "maximum":86400,
+     "remedy":"It is the length of the interval."
+    },
+    "burst":{"type":"integer","minimum":1,"maximum":1000000}
+   },
+   "required":["count","per_seconds"],
+   "additionalProperties":false,
+   "wanted":"an object of count, per_seconds and burst"
+  },
   "spending":{
    "type":"object",
    "properties":{
@@ -905,8 +936,8 @@ as $$
  },
  "additionalProperties":false,
  "wanted":"an object with at least one limit",
- "remedy":"Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.",
+ "remedy":"Set max_in_flight, rate, key_rate or spending; a limit that is to let nothing through is a pause of its stages.",
  "minProperties":1,
- "maxProperties":4
+ "maxProperties":5
 }$schema$::jsonb
 $$;

@@ -48,18 +48,12 @@ begin
 end
 $$;
 
--- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
--- functions answered to wake-ups.
-create or replace function millrace.doorbell_findings()
+-- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
+create or replace function millrace.schedule_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_swept timestamptz := (
-    select s.value::timestamptz
-    from millrace.settings s
-    where s.name = 'last_sweep_at');
 begin
   return query
     select 'pg_cron job ' || j.name,
@@ -87,6 +81,23 @@ begin
         and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
       order by d.runid desc
       limit 1) l on true;
+end
+$$;
+
+-- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
+-- functions answered to wake-ups.
+create or replace function millrace.doorbell_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_swept timestamptz := (
+    select s.value::timestamptz
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+begin
+  return query select f.what, f.ok, f.detail from millrace.schedule_findings() f;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),

@@ -95,8 +95,7 @@ begin
   select coalesce(array_agg(a.id), '{}') into v_runs from added a;
   select vs.* into v_stage
   from millrace.version_stages vs
-  where vs.version_id = v_pipeline.current_version_id
-    and vs.stage_id = p_stage_id;
+  where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
   if not found then
     raise exception 'stage % is not part of the pipeline''s current version',
       (select s.name from millrace.stages s where s.id = p_stage_id)
@@ -106,6 +105,7 @@ begin
   if v_pipeline.is_child then
     perform millrace.inherit_place(v_runs);
   end if;
+  perform millrace.carry_since(v_pipeline, v_runs);
   if p_done_before is not null then
     perform millrace.note_done_before(v_runs, p_done_before);
   end if;

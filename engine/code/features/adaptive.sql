@@ -4,8 +4,9 @@
 -- halves the rate of the stage's adaptive limits: for all stages and workers at once, since the
 -- next claim under the limit learns of it, whoever makes it. Nothing is taken until the time that
 -- the service named is over. From then on the rate creeps back, by a tenth of what was declared a
--- minute. What it learned are columns of its row; its rate of today follows from them and the
--- clock, so that nobody has to raise it.
+-- minute. A limit with a rate for each key learns of the key that was refused, and leaves others
+-- alone (limit-keys.sql). What it learned are columns of its row; its rate of today follows from
+-- them and the clock, so that nobody has to raise it.
 
 -- Says which part of its rate a shared limit has now.
 create or replace function millrace.share_of(p_limit millrace.shared_limits) returns float8
@@ -22,30 +23,34 @@ end
 $$;
 
 -- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
--- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest.
+-- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest, of each
+-- key where the limit has a rate for each.
 create or replace function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into millrace.limit_refusals (limit_id, at, retry_after, refused_by)
-  select l.id, millrace.now(), make_interval(secs => r.seconds),
-    format('%s.%s: %s', p.name, s.name, r.code)
-  from (
-    select i.error ->> 'code' as code,
-      least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400) as seconds
-    from unnest(p_items) i
-    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
-    order by 2 desc nulls last
-    limit 1) o
-  cross join lateral (select o.code, coalesce(o.seconds, 0) as seconds) r
-  join millrace.stages s on s.id = p_stage_id
+  insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
+  select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
+    format('%s.%s: %s', p.name, s.name, o.code)
+  from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
   join millrace.limited_stages m on m.stage_id = s.id
   join millrace.shared_limits l on l.id = m.limit_id
-  where l.limits -> 'adaptive' = 'true'
-  order by l.id;
+  cross join lateral (
+    select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
+    cross join lateral (
+      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
+          as key,
+        coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
+          as seconds) r
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by r.key, r.seconds desc) o
+  where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
+  order by l.id, o.key;
 end
 $$;
 
@@ -62,6 +67,8 @@ as $$
 declare
   v_share float8 := millrace.share_of(p_limit);
 begin
+  -- The clock may have been set back since.
+  p_refusal.at := least(p_refusal.at, millrace.now());
   p_limit.tokens := millrace.bucket_of(p_limit);
   if p_limit.heed_from is null or p_refusal.at >= p_limit.heed_from then
     p_limit.tokens := least(p_limit.tokens, 1);
@@ -82,7 +89,7 @@ end
 $$;
 
 -- Brings the times of a shared limit to the clock where that was set back: its bucket fills, its
--- rate creeps back, and no service is heeded for longer than a day, the most that one may ask for.
+-- rate creeps back, and a service is heeded for as long as it asked, from the clock's new time on.
 create or replace function millrace.on_the_clock(p_limit millrace.shared_limits)
 returns millrace.shared_limits
 language plpgsql volatile
@@ -90,14 +97,32 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_ahead interval := p_limit.lowered_at - v_now;
 begin
-  if p_limit.lowered_at is not null then
-    p_limit.lowered_at := least(p_limit.lowered_at, v_now);
+  if v_ahead > interval '0' then
+    p_limit.lowered_at := v_now;
     p_limit.lowered_since := least(p_limit.lowered_since, v_now);
-    p_limit.heed_from := least(p_limit.heed_from, v_now + interval '1 day');
-    p_limit.refused_until := least(p_limit.refused_until, v_now + interval '1 day');
+    p_limit.heed_from := p_limit.heed_from - v_ahead;
+    p_limit.refused_until := p_limit.refused_until - v_ahead;
   end if;
   p_limit.refilled_at := least(p_limit.refilled_at, greatest(v_now, p_limit.refused_until));
+  return p_limit;
+end
+$$;
+
+-- Makes a shared limit forget what it learned.
+create or replace function millrace.whole(p_limit millrace.shared_limits)
+returns millrace.shared_limits
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_limit.share := 1;
+  p_limit.lowered_at := null;
+  p_limit.lowered_since := null;
+  p_limit.heed_from := null;
+  p_limit.refused_until := null;
+  p_limit.refused_by := null;
   return p_limit;
 end
 $$;
@@ -122,17 +147,15 @@ begin
     )
     select * from read order by at, id
   loop
-    if v_limit.limits -> 'adaptive' = 'true' then
+    continue when v_limit.limits -> 'adaptive' is distinct from 'true';
+    if v_refusal.key is not null and v_limit.limits ? 'key_rate' then
+      perform millrace.learn_of_key(v_limit, v_refusal);
+    elsif v_limit.limits ? 'rate' then
       v_limit := millrace.lowered(v_limit, v_refusal);
     end if;
   end loop;
   if v_limit.lowered_at is not null and millrace.share_of(v_limit) >= 1 then
-    v_limit.share := 1;
-    v_limit.lowered_at := null;
-    v_limit.lowered_since := null;
-    v_limit.heed_from := null;
-    v_limit.refused_until := null;
-    v_limit.refused_by := null;
+    v_limit := millrace.whole(v_limit);
   end if;
   update millrace.shared_limits l
   set (tokens, refilled_at, share, lowered_at, lowered_since, heed_from, refused_until, refused_by)

@@ -1,10 +1,11 @@
 -- Back pressure: a stage takes no more than a later stage has room for
 --
--- What is unfinished at the later stage and on the way to it (queued, in backoff, started,
--- waiting), and what is in flight at all stages that it holds back, never exceeds the threshold by
--- what is claimed or passed. So those that one stage holds back claim and pass one at a time: each
--- takes the advisory lock of the later stage and keeps it until its commit. Nobody waits for that
--- lock: whoever finds it taken comes again shortly.
+-- What could go on at the later stage and on the way to it (due, started, waiting), and what is in
+-- flight at all stages that it holds back, never exceeds the threshold by what is claimed or
+-- passed. What is in backoff, or waits for a service that refuses its key, takes no room from the
+-- rest. So those that one stage holds back claim and pass one at a time: each takes the advisory
+-- lock of the later stage and keeps it until its commit. Nobody waits for that lock: whoever finds
+-- it taken comes again shortly.
 --
 -- What a person starts at the later stage by name is let in, and so is what comes to it from a
 -- stage that is not held back.
@@ -168,6 +169,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   return (
     select greatest(min(b.backlog - (
@@ -175,12 +178,15 @@ begin
       from (
         (select a.id
          from millrace.stages_to(b.later_id) w
+         cross join lateral (select millrace.keys_refused_at(w) as refused) k
          cross join lateral (
            select a.id
            from millrace.attempts a
            where a.stage_id = w
-             and a.queue_at is not null
+             and a.queue_at <= v_now
              and a.state in ('queued', 'started')
+             and (a.state = 'started'
+               or substr(a.concurrency_group, 2) = any (k.refused) is not true)
            limit b.backlog) a
          limit b.backlog)
         union all
@@ -208,6 +214,20 @@ begin
          limit b.backlog)) u)), 0)
     from millrace.back_pressures b
     where b.stage_id = p_stage_id);
+end
+$$;
+
+-- Lists the keys of a stage from which nothing is taken now, since a service refuses them.
+create or replace function millrace.keys_refused_at(p_stage_id int) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select k.key
+    from millrace.limited_stages m
+    join millrace.limit_keys k on k.limit_id = m.limit_id
+    where m.stage_id = p_stage_id and k.refused_until > millrace.now());
 end
 $$;
 

@@ -1,6 +1,7 @@
 -- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
 
--- queued → started for up to p_share due attempts of each group, as far as its key has slots.
+-- queued → started for up to p_share due attempts of each group, as far as its key has slots and
+-- the rates of keys allow.
 -- Returns them, each with its group.
 create or replace function millrace.take_from_groups(
   p_stage millrace.stages,
@@ -18,13 +19,17 @@ declare
 begin
   with visited as materialized (
     select u.concurrency_group,
-      case when v_limit is null then p_share else least(p_share, v_limit - (
-        select count(*)
-        from (
-          select from millrace.in_flight f
-          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
-          limit v_limit) f))
-      end as share
+      least(p_share,
+        case when v_limit is not null then v_limit - (
+          select count(*)
+          from (
+            select from millrace.in_flight f
+            where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
+            limit v_limit) f)
+        end,
+        case when p_stage.limits ? 'shared'
+          then (millrace.room_of_key(p_stage.id, substr(u.concurrency_group, 2))).room
+        end)::int as share
     from unnest(p_groups) u(concurrency_group)
   ), picked as materialized (
     select a.id, v.concurrency_group
@@ -38,7 +43,7 @@ begin
         and q.state = 'queued'
         and not q.isolated
       order by q.queue_at, q.id
-      limit v.share
+      limit greatest(v.share, 0)
       for update skip locked) a
   ), taken as (
     update millrace.attempts a
@@ -50,6 +55,31 @@ begin
   select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
   into attempt_ids, groups
   from taken t;
+end
+$$;
+
+-- Says when a claim that took nothing from the groups is to ask again; null: not by waiting.
+create or replace function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamptz)
+returns int
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when exists (
+      select
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null) then 0
+    when exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+    when exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+    -- A key that is short of its rate: a worker is quicker than the sweep.
+    when p_stage.limits ? 'shared' then (
+      select ceil(1000 * extract(epoch from min(g.due_at) - p_now))
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= p_now + interval '10 seconds')
+  end;
 end
 $$;
 
@@ -93,19 +123,40 @@ begin
       greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
     perform millrace.note_in_flight(
       p_stage, v_got.attempt_ids, v_got.groups, p_token, p_worker_id);
+    if p_stage.limits ? 'shared' then
+      perform millrace.take_of_keys(p_stage.id, v_got.groups, 1);
+    end if;
     perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
     last_turn := last_turn + cardinality(v_groups);
     attempt_ids := attempt_ids || v_got.attempt_ids;
     exit when cardinality(attempt_ids) >= p_room;
   end loop;
   if cardinality(attempt_ids) = 0 then
-    wait_ms := case
-      when cardinality(v_groups) > 0
-        or exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-      when exists (
-        select from millrace.concurrency_groups g
-        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
-    end;
+    wait_ms := millrace.wait_for_turn(p_stage, p_now);
+  end if;
+end
+$$;
+
+-- Claims an attempt that runs alone, and counts it for its group's key.
+create or replace function millrace.claim_alone_of_group(
+  p_stage millrace.stages, p_worker millrace.workers, p_attempt_id bigint,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_groups text[] := array(
+    select a.concurrency_group from millrace.attempts a where a.id = p_attempt_id);
+  v_claim record;
+begin
+  v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, p_attempt_id);
+  token := v_claim.token;
+  attempt_ids := v_claim.attempt_ids;
+  entity_ids := v_claim.entity_ids;
+  perform millrace.note_in_flight(p_stage, attempt_ids, v_groups, token, p_worker.id);
+  if p_stage.limits ? 'shared' then
+    perform millrace.take_of_keys(p_stage.id, v_groups, 1);
   end if;
 end
 $$;
@@ -150,13 +201,10 @@ begin
     end if;
   end if;
   if v_alone is not null then
-    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
+    v_claim := millrace.claim_alone_of_group(p_stage, p_worker, v_alone);
     token := v_claim.token;
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
-    perform millrace.note_in_flight(p_stage, attempt_ids, array(
-      select a.concurrency_group from millrace.attempts a where a.id = v_alone),
-      token, p_worker.id);
   elsif cardinality(v_taken) > 0 then
     token := v_token;
     attempt_ids := v_taken;

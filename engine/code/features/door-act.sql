@@ -24,6 +24,7 @@ as $$
     'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
     'limits', '{"type": "object"}'::jsonb,
     'limit', f.fields -> 'stage',
+    'key', '{"type": "string", "maxLength": 500}'::jsonb,
     'until', f.fields -> 'since',
     'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
     'count', '{"type": "integer", "minimum": 1, "maximum": 10000}'::jsonb,

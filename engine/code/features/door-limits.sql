@@ -42,6 +42,10 @@ as $$
           or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
       end,
       'hidden', cardinality(s.seen) < cardinality(l.stages),
+      'keys', case when p_caller.pipelines is null or s.seen @> l.stages then (
+        select coalesce(jsonb_agg(to_jsonb(k) - array['name', 'seconds']), '[]')
+        from millrace.learned_limits k
+        where k.name = l.name and k.key is not null) end,
       'throttle', case when l.throttled_until is not null then jsonb_build_object(
         'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
         'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
@@ -82,9 +86,9 @@ begin
       millrace.asked_end(p_request), p_request ->> 'reason', p_line);
     v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
       'until', millrace.asked_end(p_request));
-  elsif not millrace.unthrottle_shared(v_name) then
-    raise exception 'shared limit % has no throttle', v_name
-      using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+  else
+    perform millrace.release_limit(v_name, p_request ->> 'key');
+    v_outcome := jsonb_strip_nulls(v_outcome || jsonb_build_object('key', p_request -> 'key'));
   end if;
   return jsonb_build_object('outcome', v_outcome);
 end

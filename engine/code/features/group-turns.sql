@@ -1,9 +1,9 @@
 -- Concurrency groups: whose turn it is.
 --
 -- The groups of a stage come by turns: the higher class of priority first, in a class one round
--- after the other. A group with nothing due sleeps; one whose key is at its limit is parked until a
--- slot is freed. Only claims write groups, one at a time, since they have passed the stage's
--- limiter.
+-- after the other. A group with nothing due sleeps, and so does one whose key has used up its rate;
+-- one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a
+-- time, since they have passed the stage's limiter.
 
 -- Lists the groups with arrivals behind the one named, up to so many: each once, however many
 -- arrivals it has, by a loose scan from one group to the next.
@@ -180,7 +180,10 @@ begin
         from (
           select from millrace.in_flight f
           where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
-          limit v_limit) f) as full
+          limit v_limit) f) as full,
+      case when p_stage.limits ? 'shared'
+        then (millrace.room_of_key(p_stage.id, substr(u.concurrency_group, 2))).opens_at
+      end as opens_at
     from unnest(p_groups) with ordinality u(concurrency_group, place)
     left join lateral (
       select a.queue_at
@@ -200,11 +203,12 @@ begin
   )
   update millrace.concurrency_groups g
   set turn = case
-      when not k.full and k.queue_at <= p_now and k.served then p_last_turn + k.place
+      when not k.full and k.queue_at <= p_now and k.served and k.opens_at is null
+        then p_last_turn + k.place
     end,
     due_at = case
       when k.full then 'infinity'
-      when k.queue_at > p_now then k.queue_at
+      when k.queue_at > p_now or k.opens_at is not null then greatest(k.queue_at, k.opens_at)
       -- What is due and was not taken is locked, or isolated: it is left for a moment.
       when not k.served then p_now + interval '1 second'
     end

@@ -174,7 +174,7 @@ begin
 end
 $$;
 
--- Says how many more attempts of a group's key may be in work; null without a limit.
+-- Says how many more attempts of a group's key may be in work now; null without a limit.
 create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -182,11 +182,13 @@ as $$
 declare
   v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
-  return v_limit - (
-    select count(*)
-    from (
-      select from millrace.in_flight f
-      where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
-      limit v_limit) f);
+  return least(
+    v_limit - (
+      select count(*)
+      from (
+        select from millrace.in_flight f
+        where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
+        limit v_limit) f),
+    (millrace.room_of_key(p_stage.id, substr(p_group, 2))).room);
 end
 $$;

@@ -285,6 +285,8 @@ begin
   where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
   if p_stage.limits ? 'shared' then
     perform millrace.take_shared(p_stage.id, -cardinality(p_back));
+    perform millrace.take_of_keys(p_stage.id, array(
+      select a.concurrency_group from millrace.attempts a where a.id = any (p_back)), -1);
   end if;
   if p_stage.has_groups then
     perform millrace.give_back_turns(p_stage, p_kept, p_back);

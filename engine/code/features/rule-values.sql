@@ -171,6 +171,29 @@ begin
 end
 $$;
 
+-- Measures for how long services refuse stages in all, as far as is known: from the first refusal
+-- to the end of what they asked for.
+create or replace function millrace.refusal_values(
+  p_rules millrace.alert_rules[], p_now timestamptz
+) returns table (
+  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.rule_id, t.pipeline_id, t.stage_id, max(k.seconds), t.above,
+      millrace.plain_text(string_agg(distinct millrace.learned_in_words(k.name), '; '), 500)
+    from millrace.rule_targets(p_rules, p_now) t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+    join millrace.limited_stages m on m.stage_id = s.id
+    join millrace.shared_limits l on l.id = m.limit_id
+    join millrace.learned_limits k on k.name = l.name
+    group by t.rule_id, t.pipeline_id, t.stage_id, t.above;
+end
+$$;
+
 -- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
 -- median. Whether it is too long is a count; the seconds are told from buckets.
 create or replace function millrace.run_sla_values(
@@ -263,6 +286,8 @@ begin
     return query select * from millrace.run_sla_values(p_rules, p_now);
   elsif v_kind = 'late' then
     return query select * from millrace.late_values(p_rules, p_now);
+  elsif v_kind = 'refused' then
+    return query select * from millrace.refusal_values(p_rules, p_now);
   elsif v_kind in ('backlog', 'oldest_ready') then
     return query select * from millrace.queue_values(p_rules, p_now);
   else
@@ -339,6 +364,8 @@ begin
       v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
     when 'late' then format('%s %s late at %s',
       v_count, case when p_state.value = 1 then 'run is' else 'runs are' end, v_place)
+    when 'refused' then format('services hold %s back for %s, above %s: %s',
+      v_place, millrace.in_words(v_value), millrace.in_words(v_above), p_state.detail)
     else 'the engine is not well: ' || p_state.detail
   end || case when v_held >= interval '1 minute'
     then ', for ' || millrace.in_words(v_held) else '' end;
@@ -357,6 +384,7 @@ begin
     when 'late' then 'stuck'
     when 'oldest_ready' then 'stuck'
     when 'backlog' then 'throttle'
+    when 'refused' then 'throttle'
     when 'error_share' then 'reprocess'
     when 'dead' then 'permanent-failures'
     when 'spend' then 'budget'

@@ -28,6 +28,15 @@ where l.share not between 0 and 1
   or num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) not in (0, 4)
   or l.lowered_since > l.lowered_at
 union all
+select 'a key of a shared limit has its whole rate, or says since when it has not', null, null,
+  format('%s of %s', k.key, l.name)
+from millrace.limit_keys k
+join millrace.shared_limits l on l.id = k.limit_id
+where k.share not between 0 and 1
+  or (k.lowered_at is null and k.share <> 1)
+  or num_nulls(k.lowered_at, k.lowered_since, k.heed_from, k.refused_by) not in (0, 4)
+  or k.lowered_since > k.lowered_at
+union all
 select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
   format('stage %s', s.name)
 from millrace.limited_stages m

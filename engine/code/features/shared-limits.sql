@@ -5,8 +5,9 @@
 --
 --   max_in_flight   counted over all its stages in in_flight
 --   rate            one token bucket, in the limit's row (shared-room.sql)
+--   key_rate        one for each key of its stages (limit-keys.sql)
 --   spending        dollars and tokens in a window of time (budgets.sql)
---   adaptive        its rate is halved when a service asks for patience (adaptive.sql)
+--   adaptive        its rate, or that of the key, is halved when a service refuses (adaptive.sql)
 --
 -- Claims under one shared limit go one at a time, whatever their stage: each locks the limits of
 -- its stage after the stage's own limiter, by their ids. Whoever ends attempts only inserts what
@@ -20,7 +21,7 @@ create or replace function millrace.check_shared_limit(
   p_limits jsonb,
   p_is_throttle boolean)
 returns void
-language plpgsql immutable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -38,13 +39,14 @@ begin
           v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.',
           v_fault ->> 'remedy'), ''),
           'Correct it, or leave it out. To let nothing through, pause the stages.');
-  elsif p_limits -> 'adaptive' = 'true' and not p_limits ? 'rate' then
+  elsif p_limits -> 'adaptive' = 'true' and not p_limits ?| array['rate', 'key_rate'] then
     raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
       using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
-  elsif not p_limits ?| array['max_in_flight', 'rate', 'spending'] then
+  elsif not p_limits ?| array['max_in_flight', 'rate', 'key_rate', 'spending'] then
     raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
-      using errcode = 'MR001', hint = 'Set max_in_flight, rate or spending.';
+      using errcode = 'MR001', hint = 'Set max_in_flight, rate, key_rate or spending.';
   end if;
+  perform millrace.check_key_rate(p_name, p_limits);
 end
 $$;
 
@@ -97,13 +99,17 @@ begin
   set limits = p_limits,
     tokens = millrace.bucket_of(p_limit),
     refilled_at = greatest(millrace.now(), p_limit.refused_until),
-    share = case when v_learns then l.share else 1 end,
-    lowered_at = case when v_learns then l.lowered_at end,
-    lowered_since = case when v_learns then l.lowered_since end,
-    heed_from = case when v_learns then l.heed_from end,
-    refused_until = case when v_learns then l.refused_until end,
-    refused_by = case when v_learns then l.refused_by end
+    share = case when v_learns then p_limit.share else 1 end,
+    lowered_at = case when v_learns then p_limit.lowered_at end,
+    lowered_since = case when v_learns then p_limit.lowered_since end,
+    heed_from = case when v_learns then p_limit.heed_from end,
+    refused_until = case when v_learns then p_limit.refused_until end,
+    refused_by = case when v_learns then p_limit.refused_by end
   where l.id = p_limit.id;
+  if not v_learns or not p_limits ? 'key_rate' then
+    delete from millrace.limit_keys k where k.limit_id = p_limit.id;
+  end if;
+  perform millrace.wake_keys(p_limit.id, null);
   perform millrace.wake(array(
     select m.stage_id
     from millrace.limited_stages m
@@ -143,7 +149,8 @@ $$;
 comment on function millrace.define_limit(text, jsonb) is
   'Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60, '
   '"per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens": '
-  '1000000, "per_seconds": 86400}}, each of them or several.';
+  '1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of '
+  'its stages, such as each host; with it an adaptive limit learns of each key by itself.';
 
 create or replace function millrace.drop_limit(p_name text) returns void
 language plpgsql
@@ -209,6 +216,19 @@ begin
           then 'There is none: define it with millrace.define_limit() before the pipeline.'
         else 'Known: ' || array_to_string(v_known, ', ') || '.'
       end;
+  end if;
+  v_name := (
+    select l.name
+    from millrace.shared_limits l
+    where l.name = any (v_names)
+      and l.limits ? 'key_rate'
+      and p_stage #> '{limits,concurrency}' is null
+    order by l.name
+    limit 1);
+  if v_name is not null then
+    raise exception 'stage %: limits.shared names %, which has a rate for each key, but '
+      'limits.concurrency is missing', p_stage ->> 'name', v_name
+      using errcode = 'MR001', hint = 'Set limits.concurrency: its column is the key.';
   end if;
 end
 $$;

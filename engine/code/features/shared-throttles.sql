@@ -47,6 +47,28 @@ begin
 end
 $$;
 
+-- Lets a shared limit go on as it was defined: takes its throttle away, and forgets what it has
+-- learned; where a key is named, only what it has learned of that. Raises MR004 where there is
+-- neither.
+create or replace function millrace.release_limit(p_name text, p_key text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_throttled boolean := p_key is null and millrace.unthrottle_shared(p_name);
+  v_learned boolean := millrace.forget_refusals(millrace.shared_limit_named(p_name), p_key);
+begin
+  if v_throttled or v_learned then
+    return;
+  elsif p_key is not null then
+    raise exception 'shared limit % has learned nothing of %', p_name, p_key
+      using errcode = 'MR004', hint = 'Look at them: select * from millrace.learned_limits.';
+  end if;
+  raise exception 'shared limit % has no throttle, and has learned nothing', p_name
+    using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
+end
+$$;
+
 create or replace function millrace.throttle_limit(
   p_name text,
   p_limits jsonb,
@@ -69,21 +91,20 @@ comment on function millrace.throttle_limit(text, jsonb, timestamptz, text) is
   'Sets parts of a shared limit over its definition, lower or higher, until a time and for a '
   'reason: {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.';
 
-create or replace function millrace.unthrottle_limit(p_name text) returns void
+create or replace function millrace.unthrottle_limit(p_name text, p_key text default null)
+returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not millrace.unthrottle_shared(p_name) then
-    raise exception 'shared limit % has no throttle', p_name
-      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
-  end if;
-  perform millrace.note('unthrottle', null, null, '{}',
-    jsonb_build_object('outcome', jsonb_build_object('limit', p_name)));
+  perform millrace.release_limit(p_name, p_key);
+  perform millrace.note('unthrottle', null, null, '{}', jsonb_build_object('outcome',
+    jsonb_strip_nulls(jsonb_build_object('limit', p_name, 'key', p_key))));
 end
 $$;
-comment on function millrace.unthrottle_limit(text) is
-  'Takes the throttle of a shared limit away; what it was defined as holds again.';
+comment on function millrace.unthrottle_limit(text, text) is
+  'Takes the throttle of a shared limit away and forgets what it has learned of services that '
+  'refused; what it was defined as holds again. With a key, such as a host, it forgets that alone.';
 
 -- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
 -- claim came for, forgets what limits learned that have their whole rate back, and brings those to
@@ -105,10 +126,12 @@ begin
       or (l.lowered_at is not null and millrace.share_of(l) >= 1)
       or (l.limits ? 'rate' and l <> millrace.on_the_clock(l))
       or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
+      or exists (select from millrace.limit_keys k where k.limit_id = l.id)
     order by l.id
   loop
     continue when not pg_try_advisory_xact_lock(hashtext('millrace.shared_limit'), v_id);
     perform millrace.learn(v_id);
+    perform millrace.sweep_limit_keys(v_id);
     -- Somebody may have made it a longer one meanwhile.
     continue when not exists (
       select from millrace.shared_limits l where l.id = v_id and l.until <= millrace.now());
@@ -170,22 +193,43 @@ comment on view millrace.shared_limit_state is
   'throttled, what it learned from whom, what is in flight and spent, and for which stages its '
   'budget pays nothing more in this window.';
 
+-- Says what a shared limit has learned of the services that refused, in a sentence for each of the
+-- ten that hold it back the longest; null where there is nothing.
+create or replace function millrace.learned_in_words(p_name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select string_agg(concat(
+      case when o.key is null then 'it' else o.key end, ' learned ', o.learned_share,
+      ' of its rate from ', o.learned_from, ' since ',
+      to_char(o.learned_since, 'YYYY-MM-DD HH24:MI:SS'),
+      ', and takes nothing until ' || to_char(o.refused_until, 'YYYY-MM-DD HH24:MI:SS')), '; '
+    order by o.seconds desc, o.key)
+  from (
+    select k.*
+    from millrace.learned_limits k
+    where k.name = p_name
+    order by k.seconds desc, k.key
+    limit 10) o
+$$;
+
 -- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
+-- A service that refuses for ten minutes in all needs somebody to look.
 create or replace function millrace.shared_limit_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select 'shared limit ' || l.name || ' lets its stages work', cardinality(l.spent_for) = 0,
+  select 'shared limit ' || l.name || ' lets its stages work',
+    cardinality(l.spent_for) = 0 and not exists (
+      select from millrace.learned_limits k where k.name = l.name and k.seconds > 600),
     coalesce(nullif(concat_ws('; ',
       case
         when l.throttled_until is not null then format('throttled until %s: %s',
           to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
       end,
-      case
-        when l.learned_share is not null then format(
-          'it learned %s of its rate from %s', l.learned_share, l.learned_from)
-      end,
+      millrace.learned_in_words(l.name)
+        || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
       case
         when cardinality(l.spent_for) > 0 then format(
           'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '

@@ -126,7 +126,8 @@ begin
       from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was) o
       where o.to_value = s.now
         and (o.means <> 'discard' or millrace.leads_back(p_pipeline_id, s.ids, s.now))
-      order by array_position(array['answer', 'step', 'discard', 'start', 'enter'], o.means),
+      order by array_position(
+          array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
         o.declared desc, o.place
       limit 1) m on true;
 end
@@ -171,6 +172,9 @@ begin
           perform millrace.start_at_value(
             p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
         end if;
+      when 'give_up' then
+        perform millrace.give_up_by_value(
+          p_pipeline_id, v_group.was, v_group.now, v_group.ids);
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
           v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);

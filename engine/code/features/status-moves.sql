@@ -342,7 +342,8 @@ as $$
     and (s.shows -> 'answers' ? r.value) is not true
 $$;
 
--- Lists what people may write: they begin rows, start stages over, and see to questions.
+-- Lists what people may write: they begin rows, start stages over, give rows up, and see to
+-- questions.
 create or replace function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
@@ -388,13 +389,14 @@ as $$
   union
   select * from millrace.moves_of_questions(p_version_id)
   union
-  select m ->> 0, m ->> 1, case when g.id is null then 'start' else 'enter' end, null,
-    coalesce(g.id, s.id), true
+  select m ->> 0, m ->> 1,
+    case when g.id is not null then 'enter' when s.id is null then 'give_up' else 'start' end,
+    null, coalesce(g.id, s.id), true
   from status t
   cross join lateral jsonb_array_elements(t.said -> 'moves') m
   left join gate g on g.shows ->> 'enter' = m ->> 1
   left join stage s on s.ready = m ->> 1
-  where g.id is not null or s.id is not null
+  where coalesce(g.id, s.id) is not null or m ->> 1 = t.said ->> 'failed'
   union
   select null, e #>> '{}', 'step', null, null, true
   from status t

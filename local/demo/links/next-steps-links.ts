@@ -14,6 +14,8 @@ export function linkSteps(folder: string, link: string): NextSteps {
       ["select * from millrace.timeline(millrace.run_of('links', '1'));", 'what was tried for link 1'],
       ["update linkedin_links set status = 'queued' where status = 'extracted';", 'fetches the pages anew'],
       ['select * from millrace.shared_limit_state;', 'what holds them back, and what was spent'],
+      ['select * from link_events order by id;', 'what happened to links'],
+      ['select * from link_history where link_id = 1 order by id;', 'the words of link 1, by whom and why'],
     ],
     commands: [['npm run demo -- links --sheet FILE.csv https://…', 'does the same for links of your choice.']],
     note: 'Read on: docs/examples/links.md, docs/patterns/gates.md, docs/patterns/bypass.md, docs/alerting.md.',

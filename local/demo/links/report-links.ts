@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import pc from 'picocolors';
+import { type LinkAddress, linkAddress } from '../../../supabase/functions/_links/link-address.ts';
 import { causeLines } from '../group-causes.ts';
 import { printTable } from '../print-table.ts';
 import { wrapText } from '../wrap-text.ts';
@@ -24,12 +25,16 @@ export async function printSources(client: pg.Client, print: Print): Promise<num
 
 /** Prints why links show a word, alike ones together. Resolves to how many there are. */
 export async function printCauses(client: pg.Client, word: string, print: Print): Promise<number> {
-  const { rows } = await client.query<{ link: string; error: string | null }>(
-    'select canonical_url as link, last_error as error from public.linkedin_links where status = $1 order by last_error, id',
+  const { rows } = await client.query<LinkAddress & { error: string | null }>(
+    `select raw_url, canonical_url, last_error as error from public.linkedin_links where status = $1
+     order by last_error, id`,
     [word],
   );
   if (rows.length > 0) print(`  ${(word === 'dead' ? pc.red : pc.yellow)(`${rows.length} ${word}`)}`);
-  const said = rows.map(({ link, error }) => ({ name: link, cause: causeOf(error ?? 'no error given') }));
+  const said = rows.map(({ error, ...link }) => ({
+    name: fetchedFrom(link),
+    cause: causeOf(error ?? 'no error given'),
+  }));
   for (const line of causeLines(said)) print(line);
   return rows.length;
 }
@@ -38,6 +43,15 @@ export async function printCauses(client: pg.Client, word: string, print: Print)
 function causeOf(error: string): string {
   const [first = error] = error.replace(/^https?:\/\/\S+: /, '').split(/(?<=[a-z\d])[.;:](?: |$)/);
   return first;
+}
+
+/** The address that was asked for, or the text that is none. */
+function fetchedFrom(link: LinkAddress): string {
+  try {
+    return linkAddress(link).href;
+  } catch {
+    return link.raw_url;
+  }
 }
 
 /** Prints the alerts of a rule, raised and resolved. */
@@ -56,14 +70,16 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
 
 /** Prints what limits that stages share have learned, as far as they have learned anything. */
 export async function printLimits(client: pg.Client, print: Print): Promise<void> {
-  const { rows } = await client.query<{ name: string; rate: number; declared: number; seconds: number; by: string }>(
-    `select name, round((today #>> '{rate,count}')::numeric, 1)::float as rate, (declared #>> '{rate,count}')::int as declared,
-       (declared #>> '{rate,per_seconds}')::int as seconds, learned_from as by
-     from millrace.shared_limit_state where learned_share is not null`,
+  const { rows } = await client.query<{ name: string; key: string | null; share: number; by: string }>(
+    'select name, key, learned_share::float as share, learned_from as by from millrace.learned_limits',
   );
-  for (const { name, rate, declared, seconds, by } of rows) {
-    const why = `since a board asked for patience (${by}); it creeps back by itself`;
-    print(`  ${pc.yellow(name)} ${rate} in ${seconds} s instead of ${declared}, ${why}`);
+  for (const { name, key, share, by } of rows) {
+    print(
+      `  ${pc.yellow(name)} ${key ?? 'all'}: ${Math.round(share * 100)} % of the rate, since it asked for patience (${by})`,
+    );
+  }
+  if (rows.length > 0) {
+    print(pc.dim('  It creeps back by itself. select * from millrace.learned_limits; tells how far it has come.'));
   }
 }
 

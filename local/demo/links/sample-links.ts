@@ -35,7 +35,7 @@ const spellings: ((url: string) => string)[] = [
   (url) => `${url}/`,
   (url) => `${url}#apply`,
   (url) => url.replace('http://', 'HTTP://'),
-  (url) => `  ${url}?ref=colleague `,
+  (url) => `  ${url}?fbclid=colleague `,
 ];
 
 /** Sixty links: 43 different ones in two lists, fourteen of them in another spelling too, and three by hand. */

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { pageOf, type StoredDataSource, type StoredPage } from './stored-pages.ts';
 
 const time = z.enum(['created_time', 'last_edited_time']);
-const bound = z.strictObject({ on_or_after: z.iso.datetime().or(z.iso.date()) });
+const moment = z.iso.datetime().or(z.iso.date());
+const bound = z.strictObject({ on_or_after: moment }).or(z.strictObject({ before: moment }));
+const condition = z.strictObject({
+  timestamp: time,
+  created_time: bound.optional(),
+  last_edited_time: bound.optional(),
+});
 
 /** What a query may say here; the real API knows more. */
 export const queryBody = z.object({
@@ -12,9 +18,7 @@ export const queryBody = z.object({
     .array(z.strictObject({ timestamp: time, direction: z.enum(['ascending', 'descending']) }))
     .max(1)
     .default([]),
-  filter: z
-    .strictObject({ timestamp: time, created_time: bound.optional(), last_edited_time: bound.optional() })
-    .optional(),
+  filter: condition.or(z.strictObject({ and: z.array(condition) })).optional(),
 });
 
 export type Query = z.output<typeof queryBody>;
@@ -40,8 +44,15 @@ export function queryPages(stored: StoredDataSource, dataSource: string, query: 
 
 function matching(pages: StoredPage[], { filter }: Query): StoredPage[] {
   if (filter === undefined) return pages;
-  const since = filter[filter.timestamp]?.on_or_after ?? '';
-  return pages.filter((page) => Date.parse(timeOf(page, filter.timestamp)) >= Date.parse(since));
+  const conditions = 'and' in filter ? filter.and : [filter];
+  return pages.filter((page) => conditions.every((one) => holds(page, one)));
+}
+
+function holds(page: StoredPage, { timestamp, ...bounds }: z.output<typeof condition>): boolean {
+  const bound = bounds[timestamp];
+  const at = Date.parse(timeOf(page, timestamp));
+  if (bound === undefined) return true;
+  return 'before' in bound ? at < Date.parse(bound.before) : at >= Date.parse(bound.on_or_after);
 }
 
 function inOrder(pages: StoredPage[], { sorts: [sort] }: Query): StoredPage[] {

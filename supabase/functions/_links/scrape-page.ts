@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { type FinishContext, type HandlerContext, PermanentError, type Waiting, waiting } from '../_millrace/mod.ts';
+import {
+  type FinishContext,
+  type HandlerContext,
+  PermanentError,
+  readSettings,
+  type Waiting,
+  waiting,
+} from '../_millrace/mod.ts';
 import type { LinkScrapeResult } from '../_pipelines/links-results.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 import { type PageRequest, type ScrapedPage, scrapedPage } from '../_services/scraped-page.ts';
@@ -14,6 +21,15 @@ import { withRemedy } from './page-remedies.ts';
 /** What a scrape reads of a link's row. */
 export const scrapedLink = z.object({ entity: z.object({ raw_url: z.string(), canonical_url: z.string() }) });
 
+/** What the scraper is told about how to ask. */
+export const scrapeSettings = z.object({
+  SCRAPER_USER_AGENT: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,300}$/, 'must be at most 300 characters of ASCII')
+    .optional()
+    .describe('set what the scraper is to call itself to the boards, with an address for complaints, or remove it'),
+});
+
 const window = { width: 1366, height: 768 };
 /** Pages of one host are asked for as a reader would, one after the other. */
 const spacing = { min: 500, max: 2_500 };
@@ -22,7 +38,14 @@ const jobId = z.looseObject({ job_id: z.string().min(1) });
 /** Submits a link's page to the scraper, whose job finishes the attempt. Throws a StageError. */
 export async function submitPage({ entity }: z.output<typeof scrapedLink>, context: HandlerContext): Promise<Waiting> {
   const url = linkAddress(entity).href;
-  const request: PageRequest = { url, mode: 'page', viewport: window, spacing_ms: spacing };
+  const { SCRAPER_USER_AGENT: user_agent } = readSettings(scrapeSettings, context.env);
+  const request: PageRequest = {
+    url,
+    mode: 'page',
+    viewport: window,
+    spacing_ms: spacing,
+    ...(user_agent === undefined ? {} : { user_agent }),
+  };
   // A page that could not be had is asked for anew by the retry, so each submission has a key of its own.
   return waiting(scraper, await scraper.submit(request, context, context.submissionKey));
 }

@@ -32,8 +32,13 @@ const scrape = {
   kind: 'external' as const,
   batchSize: 10,
   completion: scraped,
-  // What one scraper has in work and next in line; more would only wait there.
-  limits: { maxInFlight: 50, shared: ['scrapes'] },
+  limits: {
+    // What one scraper has in work and next in line; more would only wait there.
+    maxInFlight: 50,
+    // The host is also the key by which `scrapes` learns. A board that hangs leaves half of the places to the others.
+    concurrency: { column: 'canonical_url', part: 'host' as const, limit: 25 },
+    shared: ['scrapes'],
+  },
   shows: { queued: 'queued', started: 'scraping', completed: 'scraped', backoff: 'error' },
 };
 const stage = {
@@ -70,6 +75,12 @@ export const links = definePipeline({
         },
       },
       failed: 'dead',
+      // A person gives a link up, wherever it is: last_error says why.
+      moves: ['new', 'classified', 'queued', 'scraping', 'scraped', 'staged', 'error'].map((word): [string, string] => [
+        word,
+        'dead',
+      ]),
+      history: { table: 'public.link_history', key: 'link_id', since: 'status_since', changes: 'note' },
       shared: ['classified', 'queued', 'scraping', 'scraped', 'staged', 'error'],
       attempts: 'attempt_count',
       retryAt: 'next_attempt_at',

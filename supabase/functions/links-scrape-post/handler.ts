@@ -1,4 +1,4 @@
-import { keepPage, scrapedLink, submitPage } from '../_links/scrape-page.ts';
+import { keepPage, scrapedLink, scrapeSettings, submitPage } from '../_links/scrape-page.ts';
 import { defineStage } from '../_millrace/mod.ts';
 import { links } from '../_pipelines/links.ts';
 import { linkScrapeResult } from '../_pipelines/links-results.ts';
@@ -12,5 +12,5 @@ export const scrapePost = defineStage({
   handler: submitPage,
   services: [scraper],
   finish: keepPage,
-  settings: [scraper.settings],
+  settings: [scraper.settings, scrapeSettings],
 });

@@ -27,13 +27,13 @@ export function defineSharedLimits<Input extends SharedLimitsInput>(input: Input
   if (!parsed.success) {
     throw new Error(`Shared limits are not defined correctly. ${definitionFaults(parsed.error, input).join('; ')}`);
   }
-  for (const [name, { adaptive, rate, maxInFlight, spending }] of Object.entries(parsed.data)) {
-    if (!adaptive && !rate && !maxInFlight && !spending) {
+  for (const [name, { adaptive, rate, keyRate, maxInFlight, spending }] of Object.entries(parsed.data)) {
+    if (!adaptive && !rate && !keyRate && !maxInFlight && !spending) {
       throw new Error(
-        `Shared limits are not defined correctly. ${name} limits nothing: set maxInFlight, rate or spending.`,
+        `Shared limits are not defined correctly. ${name} limits nothing: set maxInFlight, rate, keyRate or spending.`,
       );
     }
-    if (!adaptive || rate) continue;
+    if (!adaptive || rate || keyRate) continue;
     throw new Error(
       `Shared limits are not defined correctly. ${name}.adaptive is true, but there is no rate, which is what learns: ` +
         'set it, or leave adaptive out.',

@@ -455,7 +455,7 @@ const status = z
     shared: z.array(value).default([]),
     /** Values at which no other stage is started over, but by `moves`. */
     closed: z.array(value).default([]),
-    /** What people may write beyond what follows from the stages. */
+    /** What people may write beyond what follows from the stages. A move to `failed` gives up: the run fails with the row's error. */
     moves: z.array(pair).default([]),
     /** Values at which a new row may enter without a run, beside those that begin one: a copy of another, say. */
     entries: z.array(value).default([]),
@@ -541,6 +541,8 @@ const sharedLimit = sized(
     maxInFlight: whole(1, 10_000).optional(),
     /** How many begin in an interval, at all its stages together. */
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
+    /** How many of one key begin in an interval; the key is that of each stage's `limits.concurrency`, such as a host. */
+    keyRate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
     /** What attempts may use in a window, by what they say; at least one of usd and tokens. */
     spending: sized(
       z.strictObject({
@@ -555,13 +557,13 @@ const sharedLimit = sized(
       'an object of usd or tokens or both, and per_seconds',
       'Write {"usd": 5, "per_seconds": 86400}; or leave it out.',
     ).optional(),
-    /** Halves its rate when a service asks for patience, and lets it creep back. Needs a rate. */
+    /** Halves its rate when a service asks for patience, and lets it creep back: with a `keyRate`, that of the key alone. */
     adaptive: flag.optional(),
   }),
   1,
-  4,
+  5,
   'an object with at least one limit',
-  'Set max_in_flight, rate or spending; a limit that is to let nothing through is a pause of its stages.',
+  'Set max_in_flight, rate, key_rate or spending; a limit that is to let nothing through is a pause of its stages.',
 );
 /** Limits by their names. */
 export const sharedLimitsSchema = z.record(name, sharedLimit);
@@ -571,7 +573,7 @@ export type SharedLimitsInput = z.input<typeof sharedLimitsSchema>;
 const alertRule = z
   .strictObject({
     kind: oneOf(
-      ['run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late'],
+      ['run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'refused'],
       'run_sla and late know their own bounds, the others need above.',
     ),
     /** A stage, or * for each of them; left out, the pipeline as a whole, end to end. */
@@ -580,7 +582,7 @@ const alertRule = z
       'the name of a stage, or *',
       'Leave it out for the pipeline.',
     ).optional(),
-    /** Seconds for p95 and oldest_ready, a share for error_share, runs for backlog and dead, US dollars for spend. */
+    /** Seconds for p95, oldest_ready and refused, a share for error_share, runs for backlog and dead, US dollars for spend. */
     above: number(0, 1_000_000_000).optional(),
     /** How far back it looks: ten minutes unless it says otherwise, an hour for dead and spend. */
     spanSeconds: whole(60, week).optional(),

@@ -9,6 +9,7 @@ import {
   type Traced,
   traceHeaders,
 } from '../../_millrace/mod.ts';
+import { boundedFetch } from '../bounded-fetch.ts';
 import type { notionSettings } from './notion-settings.ts';
 
 const remedies: Record<string, string> = {
@@ -16,6 +17,13 @@ const remedies: Record<string, string> = {
     'it was moved, or is not shared: open it in Notion, add the integration under Connections, or correct the address',
   restricted_resource: 'the integration may not read content: allow it to in its settings in Notion',
   validation_error: 'correct the address',
+};
+
+/** A hundred pages with long texts in each property have some megabytes. */
+const bound = {
+  maxBytes: 20 * 1024 * 1024,
+  label: 'Notion',
+  remedy: 'move long texts from the properties into the pages',
 };
 
 /** Notion as the settings know it, asked for `traced`. Requests end with `signal`; nothing is tried again, since a poll is. */
@@ -37,7 +45,11 @@ export function notionClient(
     // Its errors are thrown as well, and the engine records those.
     logLevel: LogLevel.ERROR,
     logger: () => {},
-    fetch: (url, init) => fetch(url, { ...withTrace(init as RequestInit), signal }),
+    fetch: async (url, init) => {
+      const asked = { ...withTrace(init as RequestInit), signal };
+      const { response, text } = await boundedFetch(url, asked, bound);
+      return new Response(text, { status: response.status, headers: response.headers });
+    },
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Client, PageObjectResponse, QueryDataSourceResponse } from '@notionhq/client';
+import type { Client, PageObjectResponse, QueryDataSourceParameters, QueryDataSourceResponse } from '@notionhq/client';
 import { isFullPage } from '@notionhq/client';
 import { excerpt } from '../../_millrace/errors.ts';
 import { PermanentError } from '../../_millrace/mod.ts';
@@ -9,7 +9,8 @@ import { pageLinks } from './page-links.ts';
 
 /**
  * Where reading a data source left off. First a pass over all its pages, by the time they were created, which never changes; then
- * passes over those that were edited since the pass before began.
+ * passes over those that were edited since the pass before began. A page that is edited meanwhile moves to the end of these, and a
+ * mark that names it would pass over all in between: so each read asks anew for pages of the last one's minute and after.
  */
 export interface NotionCursor {
   /** What the address led to. */
@@ -17,6 +18,8 @@ export interface NotionCursor {
   by: 'created_time' | 'last_edited_time';
   /** The present window: pages of this time and after; null for the first window of all. */
   from: string | null;
+  /** Where the window ends: a minute in which more pages were edited than one read brings. Else it is open. */
+  until?: string | null;
   /** Notion's mark within the window; null at its beginning. */
   mark: string | null;
   /** When the present pass began; null between passes. */
@@ -35,6 +38,7 @@ export interface NotionSource {
 const pageSize = 100;
 /** Notion's times are to the minute, and its clock is not ours. */
 const overlapMs = 5 * 60_000;
+const minuteMs = 60_000;
 
 /**
  * Reads the next hundred pages of a data source. Between passes the next begins: `more` is false where it has ended. Throws a
@@ -70,21 +74,21 @@ async function firstCursor(notion: Client, address: string): Promise<NotionCurso
   return { dataSource, by: 'created_time', from: null, mark: null, began: null };
 }
 
-function question({ dataSource, by, from, mark }: NotionCursor) {
-  const since = from === null ? null : { on_or_after: from };
-  const filter =
-    since === null
-      ? undefined
-      : by === 'created_time'
-        ? ({ timestamp: by, created_time: since } as const)
-        : ({ timestamp: by, last_edited_time: since } as const);
+function question({ dataSource, by, from, until, mark }: NotionCursor) {
+  const bounds = [
+    ...(from === null ? [] : [{ on_or_after: from }]),
+    ...(until === undefined || until === null ? [] : [{ before: until }]),
+  ];
+  const filters = bounds.map((bound) =>
+    by === 'created_time' ? { timestamp: by, created_time: bound } : { timestamp: by, last_edited_time: bound },
+  );
   return {
     data_source_id: dataSource,
     page_size: pageSize,
     sorts: [{ timestamp: by, direction: 'ascending' as const }],
-    ...(filter === undefined ? {} : { filter }),
+    ...(filters.length === 0 ? {} : { filter: filters.length === 1 ? filters[0] : { and: filters } }),
     ...(mark === null ? {} : { start_cursor: mark }),
-  };
+  } as QueryDataSourceParameters;
 }
 
 /** Where the next read goes on: within the window, in the next window past Notion's limit of rows, or in a pass to come. */
@@ -93,8 +97,13 @@ function next(
   { next_cursor, has_more, ...answer }: QueryDataSourceResponse,
   pages: PageObjectResponse[],
 ): { cursor: NotionCursor; more: boolean } {
-  if (has_more) return { cursor: { ...pass, mark: next_cursor }, more: true };
   const last = pages.at(-1)?.[pass.by];
+  const isOpen = pass.until === undefined || pass.until === null;
+  if (has_more && pass.by === 'last_edited_time' && isOpen && last !== undefined) {
+    return { cursor: { ...pass, ...windowAfter(pass, last), mark: null }, more: true };
+  }
+  if (has_more) return { cursor: { ...pass, mark: next_cursor }, more: true };
+  if (!isOpen) return { cursor: { ...pass, from: pass.until ?? null, until: null, mark: null }, more: true };
   if (isCutOff(answer) && last !== undefined) {
     if (last === pass.from) {
       throw new PermanentError(
@@ -106,6 +115,13 @@ function next(
   }
   const from = new Date(Date.parse(pass.began as string) - overlapMs).toISOString();
   return { cursor: { ...pass, by: 'last_edited_time', from, mark: null, began: null }, more: false };
+}
+
+/** The window that begins with the minute of the last page; that minute alone where the present one begins with it too. */
+function windowAfter({ from }: NotionCursor, last: string): Pick<NotionCursor, 'from' | 'until'> {
+  const minute = new Date(Math.floor(Date.parse(last) / minuteMs) * minuteMs);
+  if (from === null || minute.getTime() > Date.parse(from)) return { from: minute.toISOString(), until: null };
+  return { from, until: new Date(minute.getTime() + minuteMs).toISOString() };
 }
 
 function isCutOff(answer: object): boolean {

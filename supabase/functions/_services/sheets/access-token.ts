@@ -2,12 +2,19 @@ import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { errorFromStatus } from '../../_millrace/errors.ts';
 import { MisconfiguredError, messageOf } from '../../_millrace/mod.ts';
+import { boundedFetch } from '../bounded-fetch.ts';
 import type { ServiceAccount } from './sheets-settings.ts';
 
 const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const readOnly = 'https://www.googleapis.com/auth/spreadsheets.readonly';
 /** A token that has less time left is not used for another request. */
 const leastSeconds = 60;
+
+const bound = {
+  maxBytes: 64 * 1024,
+  label: 'Google’s token service',
+  remedy: 'correct token_uri in GOOGLE_SERVICE_ACCOUNT',
+};
 
 const answer = z.object({ access_token: z.string(), expires_in: z.number().default(3600) });
 
@@ -57,8 +64,7 @@ async function signedClaim({ client_email, private_key, private_key_id, token_ur
 
 async function exchange(account: ServiceAccount, assertion: string, asking: Asking) {
   const body = new URLSearchParams({ grant_type: grantType, assertion });
-  const response = await fetch(account.token_uri, { method: 'POST', body, ...asking });
-  const text = await response.text();
+  const { response, text } = await boundedFetch(account.token_uri, { method: 'POST', body, ...asking }, bound);
   if (response.status === 400 || response.status === 401) {
     throw new MisconfiguredError(
       'Google refused the service account in GOOGLE_SERVICE_ACCOUNT: make a new key for it, and set that.',

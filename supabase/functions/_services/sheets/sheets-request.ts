@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { errorFromStatus } from '../../_millrace/errors.ts';
-import { readBody } from '../../_millrace/jobs/read-body.ts';
 import { MisconfiguredError, PermanentError, RetriableError, type Traced, traceHeaders } from '../../_millrace/mod.ts';
+import { boundedFetch } from '../bounded-fetch.ts';
 import { accessToken, forgetTokens } from './access-token.ts';
 import type { sheetsSettings } from './sheets-settings.ts';
 
@@ -15,7 +15,11 @@ export interface SheetsAccess {
   traced?: Traced;
 }
 
-const maxBytes = 30 * 1024 * 1024;
+const bound = {
+  maxBytes: 30 * 1024 * 1024,
+  label: 'Google Sheets',
+  remedy: 'name the column that has the links',
+};
 /** What Google's limits of a minute ask for, since its answers name no time. */
 const minuteMs = 60_000;
 
@@ -31,11 +35,8 @@ export async function askForSheet(
   const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const headers = traceHeaders(traced);
   const token = await accessToken(settings.GOOGLE_SERVICE_ACCOUNT, { signal: until, headers });
-  const response = await fetch(url, { headers: { ...headers, authorization: `Bearer ${token}` }, signal: until });
-  const text = await readBody(response, maxBytes);
-  if (text === null) {
-    throw new PermanentError('too_large', 'A range of the sheet has over 30 MB: name the column that has the links.');
-  }
+  const init = { headers: { ...headers, authorization: `Bearer ${token}` }, signal: until };
+  const { response, text } = await boundedFetch(url, init, bound);
   if (!response.ok) throw sheetsError(response, text, settings.GOOGLE_SERVICE_ACCOUNT.client_email);
   return text;
 }
