@@ -2394,17 +2394,17 @@ function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until time
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
-function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a565320660fdfa04e8366515f98a147b
+function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 364335d0816a232ae7396a9e3ba43ad6
 function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d05358904b1a491fd7ed86e22baf5bb9
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
-function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 1965f11868ee70fff5ce009adb811e9a
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body 1965f11868ee70fff5ce009adb811e9a
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
-function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6f57238b1bae6f9693fc8ba42427f5a6
-function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4c3933d0ce6128fe1d200f3bdcdadb
+function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337343c504118eed620931445304e73a
+function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64bc784829d186cc103ce8954c1dbbb7
 function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
 function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
-function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 0fc3f5b402309e9012715ac893d4193c
+function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ee1182d9b15cda2714a8afa23878bf5
 function millrace.asked_cursor(p_asked jsonb, p_by_end boolean DEFAULT false) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 225a95930afaa7d18ae8718194b2a433
 function millrace.asked_end(p_request jsonb) returns timestamp with time zone language sql stable set search_path=pg_catalog, pg_temp body 8cad38f75274cfd93a08b56c3ae0f252
 function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b788f75e163c09de0dc3db46ebfa97b
@@ -2414,7 +2414,7 @@ function millrace.asked_time(p_asked jsonb, p_field text) returns timestamp with
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b553208eee70e982f133c15cdd225
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
-function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
+function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 88f3b43624f96557e6022a23e2639170
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
 function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body d3ee1b8ff7949a3281ba1367214f0e07
@@ -2437,13 +2437,13 @@ function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cb63a1907638043f8412d8e898ab089a
-function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 40244886cf61e5a4c850412bc1c9dd74
+function millrace.books__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 40244886cf61e5a4c850412bc1c9dd74
 function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52a832c041f64f5cf0f4b817f3ffdb07
 function millrace.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
 function millrace.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 4a6151367a14ebffec8b0c224baaff98
 function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2326437f01156fdea20782aa490a8052
-function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
+function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5127f20f4fe8ceb454ff568df26afee4
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.branches(p_ids integer[], p_branches text[]) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body a429c2aa7a2a4f65a7b5f07eaf59d51e
@@ -2555,7 +2555,7 @@ function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb langu
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
 function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 766a80f2943983c970b357417fc17211
-function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fb928386ca772cdca181c04dfe15ac
+function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d113d1ec0d1bec56cdf5db7abc3996e
 function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
 function millrace.claim(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 64b8f214eb623a5d7e59dafa70285125
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body b81aafb7e108dcdf607db7d7370a3ff1
@@ -2618,25 +2618,25 @@ function millrace.do_to_slice(p_bulk millrace.bulks, p_run_ids bigint[], OUT don
 function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 1bf610bbc748808cf5da0169d5419d55
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
-function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
+function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 9a70e8ddd3c06b6b743d38739dd6c5a1
 function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
 function millrace.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body efde1512caf95e2f5c338819c6a8ef15
 function millrace.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bbcfe61ff269511a3a916c8b54c0d8d3
 function millrace.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0139e7f626fac2b440979cea77b694f9
-function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3ceafc87d10c4afc46a13f6336115
+function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52b78350b92750c3e04feeac955a15da
 function millrace.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
 function millrace.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bcba088c178e70d11721caf5c4cd15c2
 function millrace.documents__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a691f207da97c01a57e17ab532583f06
 function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f9e88e3793e3f6c3349920f2ac5afd77
-function millrace.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body ab3012563fcbbb5c95d0bb27d2969ae4
+function millrace.documents__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body ab3012563fcbbb5c95d0bb27d2969ae4
 function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c944b068a16b9ba8b1720382907a02
 function millrace.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
 function millrace.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ef1288ecae338ad987a8e4534f1a82b
 function millrace.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 01303eb23365df346889ef583773c660
 function millrace.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6149e8dae9101d73c51bf0d8566ee405
-function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
+function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cb625751a6ecdc8f60480bcf2aa8226
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 109e86bcabc23f0dfac847950eaef9b0
 function millrace.done_before(p_run_id bigint, p_version_id integer, p_place integer, OUT done_id integer, OUT via text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 4989a3a4cf57da9dda8b2190e939c046
@@ -2809,13 +2809,13 @@ function millrace.late_values(p_rules millrace.alert_rules[], p_now timestamp wi
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
-function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f875a467ab296dbbb38abcf7b1f5b806
+function millrace.leads__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body f875a467ab296dbbb38abcf7b1f5b806
 function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9096cb4ddfa2e0c9500cba5a65160c1f
 function millrace.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6238de4f825c96ed2e5c77bdca3fdfe4
 function millrace.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6ff137df9896b79d6667817070029f2c
 function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e298927b3d181f5ac201be2a190f012
-function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
+function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e00bdfe8e82b3c9679d08eb6b4c2dfca
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
@@ -2828,17 +2828,17 @@ function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) return
 function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b5174122bb365f726412a5137e5ba39d
 function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
-function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
+function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99d418ba3a6bc05e6fe90ed5c449816d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
-function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 49f71991819da2f7509eed2e806d44ac
+function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e67d19967e724a917a5073a20e23a71e
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body d7f68b6ac1bd24818edb4e06ac85a895
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body d7f68b6ac1bd24818edb4e06ac85a895
 function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
-function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 1e5733d35e22c9a9da2555bb5ee488fb
-function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ea04428aeec597e3035271f004e06dd8
+function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 950d322b5163ff4cfeadbf51f73ba25f
+function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e321f90f6b3717858675989cac40b74
 function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f5ac555d13199ce5904b2025da5c1381
-function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body cf26fbaa8aec4578a6ec60fb70a887d1
+function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b2ec291100ca251c16cdf8d4b7303ad3
 function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
 function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body fb17603f46eb57b5ea7881325925a823
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
@@ -2925,11 +2925,11 @@ function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.w
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 7b5ccf7b4f0b824d4af6e0fb8e51397f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 16e5432c800efb2c47e4a69561e7c8b0
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7c9ddc0e64a377cdc619ad0370acf262
-function millrace.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body db06101f92277422fb2d12092c774387
+function millrace.pages__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body db06101f92277422fb2d12092c774387
 function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 60703e756886ca771b3e3380cac8ec9d
 function millrace.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 64cda08c7f194bc3978e1e2af5784f03
-function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7125987c8aa7d70c9e14a015cbaa2fe
+function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ebf2b7ed1cf1f4216918555333a77837
 function millrace.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function millrace.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f51fd5229b3afceb788468c2a4f9ee50
 function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 682e786f66d7eb86e74fa51e94c4aaa0
@@ -3145,7 +3145,7 @@ function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
 function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
-function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 125a47419440010732295a3efb76d027
+function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fea8a3c0eef3eb327ffd1689d6a6717
 function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3102c55b223d5c26d600dd581c3552c4
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
@@ -3162,7 +3162,7 @@ function millrace.sources__deleted() returns trigger language plpgsql volatile s
 function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.sources__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a77d1dadf971107835aac03d1bae3c1
 function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 749ee7bd5d95dffa669e5065c805ef3b
-function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1fc2507151ee638e60a040792f140d
+function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 223022266de7995559eab8b73dae4817
 function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
 function millrace.spent_under(p_limit millrace.shared_limits, p_kind text, OUT spent numeric, OUT bound numeric) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 19a19da226b13a5b25131993bda0fe40
@@ -3259,7 +3259,7 @@ function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage 
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9dae0e90d6f15f3f8363083d17036279
 function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
-function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
+function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b08092c79c3d1346627ae2ea260216db
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
@@ -3311,30 +3311,31 @@ function millrace.work_bulks() returns integer language plpgsql volatile set sea
 function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outcome text, p_result jsonb DEFAULT NULL::jsonb, p_error jsonb DEFAULT NULL::jsonb, p_ord integer DEFAULT 1) returns millrace.work language plpgsql immutable set search_path=pg_catalog, pg_temp body 6b0b0f0828dbe022d248e4d74e80d0e4
 function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 15c0b48aefabf30cef2910b08c7237e8
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a534ae0c2dc3b56fc1967e123f9c74
-function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56759bf9dc0bc3c111a7a333683c5481
-function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
+function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body df1f54367df1b137a094a95d1951b513
+function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b620d2ab75ec5247fb2bdf16fdc786d
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9ad8a33ef036cd6a92884a8744b06bc
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
-function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=500ms body 1c88031ec15816acf27e850c064b79b9
-function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
-function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d58b97c17d1d026217bae255e34ea8d4
-function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 268c7c27b710e1994e955b506e0cc3e0
+function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=500ms body 2ef445111f4ebb47038133d2dd955751
+function millrace.write_function(p_head text, p_body text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1aa700be8538f052120b8c89957a0bf6
+function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e14d51fb5397138b7bfe20415948ab23
+function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b310eaa9de262405da0668226f445
+function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e104ad8e839954def38b7098331e7a5d
 function millrace.write_messages(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd51da150227aea5a71e90c0365dcc9a
-function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4e405a1d9ca2a1c5474b1b9c946ff9a
-function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body af7013dff706e53a30b9a9c020fed7ab
-function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f884ca714a23b5610874d790d36f798
-function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b12a3963f28587c19da21c114b2599df
-function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
+function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body daa1e68a65df08da34307d7efa867c7c
+function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b84d33de8f72c00a9b8003991056468d
+function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b431d14a89f598e4a47f5e86b1c58268
+function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02ce2491de2073b31a4acc71456a6d7b
+function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebf3afd66c54bd08b789e0e253d718ec
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cc3f43d22c07d868eb6c45f3a311eb
-function millrace.write_status_intake(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb316b894a2e91203bcd39d4467ebee0
-function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1074ff3325589abe16e378a95058e758
-function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
-function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69acb760583f57e9e78ddb56858e7f14
-function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 58f73582e485e6e4f98c75f682542112
+function millrace.write_status_intake(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 415c813577baff5ffb8d98e8b1d14ae7
+function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ec22331d48ef01ab761e325c82d7f60
+function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cff0dd82dfe8edf598c3460c9138a23e
+function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4693830bbe1d37380ffc79f863c4868c
+function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4997252cccc06a5d6e3a656e402b75c
 function millrace.write_status_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8776b926dbb0e4c887a8c84546eb7878
 function millrace.write_trace_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7483068e2ddbece60b6334f4bfea47c2
-function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86014ff5db402f42111ca86e8ad542b4
-function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bba3ecf2545c13f3dd538350ccd0bf6e
+function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 036b59faaa430f948dea0a5602f99034
+function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb984ce4f6a0012efebe40136f2bc0c5
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 7dc409d1de940886bb01a8c77dc4acc4
 function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 62d775bf3376b504957c5bd3983dd2e2
 function millrace_evidence.document_job(p_document_id uuid) returns TABLE(run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone, updated_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body c1e5bed6e50fc18f7e4c3583325541ce
