@@ -51,16 +51,17 @@ as $$
           where d.id = any (vs.dependents) order by d.id),
         p_was), E',\n      ' order by vs.position), p_from)
     || string_agg(format($branch$
-    if v_written.%1$I is not null then
+    if v_written.%4$s is not null then
       for v_group in
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
           array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
-        from unnest(v_written.%1$I) w group by w.status order by w.status
+        from unnest(v_written.%4$s) w group by w.status order by w.status
       loop
         perform millrace.on_status_written(
           %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
-    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
+    end if;$branch$, s.name, p_key_type, p_pipeline.id,
+      millrace.quote_field(s.name)), '' order by vs.position)
   from millrace.version_stages vs
   join millrace.stages s on s.id = vs.stage_id
   where vs.version_id = p_pipeline.current_version_id

@@ -162,9 +162,9 @@ create or replace trigger %4$I after truncate on %3$s
 begin
   raise exception
     'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
-    tg_relid::regclass, old.%1$I, new.%1$I
+    tg_relid::regclass, old.%1$s, new.%1$s
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-end $f$, p_pipeline.entity_key));
+end $f$, millrace.quote_field(p_pipeline.entity_key)));
   execute format($f$
 create or replace trigger %4$I before update of %3$I on %2$s for each row
   when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,

@@ -75,6 +75,15 @@ begin
 end
 $$;
 
+-- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
+-- which quote_ident() leaves as they are.
+create or replace function millrace.quote_field(p_name text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '"' || replace(p_name, '"', '""') || '"'
+$$;
+
 -- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
 -- table's or column's name may hold whatever ends a dollar quote.
 create or replace function millrace.write_function(p_head text, p_body text) returns void

@@ -93,16 +93,16 @@ begin
   perform millrace.write_function(
     format('%I() returns trigger security definer', p_pipeline.name || '__adopted'), format($f$
 begin
-  if tg_op = 'INSERT' and new.%1$I is null and new.%2$I is not null
-      or tg_op = 'UPDATE' and new.%1$I is not distinct from old.%1$I
-        and old.%1$I is not null and new.%2$I is distinct from old.%2$I then
-    new.%1$I := millrace.value_meant(%3$s, new.%2$I::text, %4$s::text);
-  elsif new.%1$I is not null and (tg_op = 'INSERT' or new.%1$I is distinct from old.%1$I)
-      and not millrace.old_means(%3$s, new.%2$I::text, new.%1$I::text) then
-    new.%2$I := coalesce(millrace.old_value_of(%3$s, new.%1$I::text), new.%2$I::text);
+  if tg_op = 'INSERT' and new.%1$s is null and new.%2$s is not null
+      or tg_op = 'UPDATE' and new.%1$s is not distinct from old.%1$s
+        and old.%1$s is not null and new.%2$s is distinct from old.%2$s then
+    new.%1$s := millrace.value_meant(%3$s, new.%2$s::text, %4$s::text);
+  elsif new.%1$s is not null and (tg_op = 'INSERT' or new.%1$s is distinct from old.%1$s)
+      and not millrace.old_means(%3$s, new.%2$s::text, new.%1$s::text) then
+    new.%2$s := coalesce(millrace.old_value_of(%3$s, new.%1$s::text), new.%2$s::text);
   end if;
   return new;
-end $f$, v_status, p_old_column, p_pipeline.id,
+end $f$, millrace.quote_field(v_status), millrace.quote_field(p_old_column), p_pipeline.id,
     millrace.value_call(p_pipeline, p_old_column, p_function, 'new')));
   execute format($f$
 create or replace trigger %2$I before insert or update of %3$I, %4$I on %5$s

@@ -23,13 +23,13 @@ begin
   perform millrace.write_function(
     format('%I() returns trigger security definer', v_name), format($f$
 begin
-  if tg_op = 'UPDATE' and old.%1$I is not distinct from new.%1$I then
-    new.%2$I := old.%2$I;
+  if tg_op = 'UPDATE' and old.%1$s is not distinct from new.%1$s then
+    new.%2$s := old.%2$s;
   else
-    new.%2$I := millrace.now();
+    new.%2$s := millrace.now();
   end if;
   return new;
-end $f$, v_status, v_since));
+end $f$, millrace.quote_field(v_status), millrace.quote_field(v_since)));
   execute format($f$
 create or replace trigger %4$I before insert on %6$s
   for each row when (new.%2$I is not null) execute function millrace.%1$I();
