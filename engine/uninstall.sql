@@ -29,7 +29,8 @@ declare
       'millrace.write_metadata(millrace.pipelines, text)',
       'millrace.write_row_triggers(millrace.pipelines)',
       'millrace.detach_old(millrace.pipelines)', 'millrace.key_type(millrace.pipelines)',
-      'millrace.branches(int4[], text[])', 'millrace.write_function(text, text)',
+      'millrace.branches(int4[], text[])', 'millrace.quote_field(text)',
+      'millrace.write_function(text, text)',
       'millrace.write_way(text, text, int4[], text[], text)', 'millrace.write_dispatch()',
       'millrace.write_project_entities(int4[], text[])', 'millrace.attach(text)',
       'millrace.latest_version(int4)',
@@ -731,7 +732,8 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any (array[
       'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
-      'metadata_of_entities', 'quota_keys', 'keys_of_entities', 'traces_of_entities'
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities',
+      'traces_of_entities'
     ]::text[])
         or exists (
           select

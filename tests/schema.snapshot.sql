@@ -2398,11 +2398,11 @@ function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.chan
 function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d05358904b1a491fd7ed86e22baf5bb9
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
 function millrace.articles__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body 1965f11868ee70fff5ce009adb811e9a
-function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
 function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337343c504118eed620931445304e73a
 function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64bc784829d186cc103ce8954c1dbbb7
-function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
+function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0afc6f0b39efea1e29ba345a9857c0d4
 function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
 function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ee1182d9b15cda2714a8afa23878bf5
 function millrace.asked_cursor(p_asked jsonb, p_by_end boolean DEFAULT false) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 225a95930afaa7d18ae8718194b2a433
@@ -2437,8 +2437,8 @@ function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cb63a1907638043f8412d8e898ab089a
-function millrace.books__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 40244886cf61e5a4c850412bc1c9dd74
-function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.books__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body cc25249d201cdc6a7ea4950a8612babe
+function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52a832c041f64f5cf0f4b817f3ffdb07
 function millrace.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
 function millrace.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 4a6151367a14ebffec8b0c224baaff98
@@ -2553,7 +2553,7 @@ function millrace.check_untied(p_old millrace.pipelines, p_new text) returns voi
 function millrace.check_when_spent(p_stage jsonb) returns void language plpgsql stable set search_path=pg_catalog, pg_temp body 0c2b6b9a1b086333be1dec46863b31fc
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
-function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 766a80f2943983c970b357417fc17211
 function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d113d1ec0d1bec56cdf5db7abc3996e
 function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
@@ -2618,8 +2618,8 @@ function millrace.do_to_slice(p_bulk millrace.bulks, p_run_ids bigint[], OUT don
 function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 1bf610bbc748808cf5da0169d5419d55
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
-function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 9a70e8ddd3c06b6b743d38739dd6c5a1
-function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 3498027e8818b1ba43f9eb8de5227558
+function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
 function millrace.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body efde1512caf95e2f5c338819c6a8ef15
 function millrace.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bbcfe61ff269511a3a916c8b54c0d8d3
@@ -2629,8 +2629,8 @@ function millrace.document_monolith__sizes(p_ids text[]) returns bigint[] langua
 function millrace.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bcba088c178e70d11721caf5c4cd15c2
 function millrace.documents__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a691f207da97c01a57e17ab532583f06
 function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f9e88e3793e3f6c3349920f2ac5afd77
-function millrace.documents__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body ab3012563fcbbb5c95d0bb27d2969ae4
-function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.documents__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 1b1ebb916582fd1df906870f0471bc92
+function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c944b068a16b9ba8b1720382907a02
 function millrace.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
 function millrace.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ef1288ecae338ad987a8e4534f1a82b
@@ -2760,7 +2760,7 @@ function millrace.in_words(p_interval interval) returns text language plpgsql im
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
 function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 3d09123248ebc08e4d3ad38689b22b94
-function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
+function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 33d8f345345cb9a50cb5e0fccd2628eb
 function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body 59c30ba8c52a19273239328ccd482200
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
@@ -2809,8 +2809,8 @@ function millrace.late_values(p_rules millrace.alert_rules[], p_now timestamp wi
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
-function millrace.leads__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body f875a467ab296dbbb38abcf7b1f5b806
-function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.leads__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 3b27a7388dc4b01d8e15092fd127e1a0
+function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9096cb4ddfa2e0c9500cba5a65160c1f
 function millrace.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6238de4f825c96ed2e5c77bdca3fdfe4
 function millrace.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6ff137df9896b79d6667817070029f2c
@@ -2826,14 +2826,14 @@ function millrace.limit_seen(p_caller millrace.caller, p_name text) returns json
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
 function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body b5174122bb365f726412a5137e5ba39d
-function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
 function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99d418ba3a6bc05e6fe90ed5c449816d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
 function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body e67d19967e724a917a5073a20e23a71e
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 36da1c0e1b8ae1bacf4718899740922e
 function millrace.links__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body d7f68b6ac1bd24818edb4e06ac85a895
-function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
 function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 950d322b5163ff4cfeadbf51f73ba25f
 function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e321f90f6b3717858675989cac40b74
@@ -2925,8 +2925,8 @@ function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.w
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 7b5ccf7b4f0b824d4af6e0fb8e51397f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 16e5432c800efb2c47e4a69561e7c8b0
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7c9ddc0e64a377cdc619ad0370acf262
-function millrace.pages__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body db06101f92277422fb2d12092c774387
-function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.pages__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 6a9d7c859de5fc870d1a8432e409c7ef
+function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 60703e756886ca771b3e3380cac8ec9d
 function millrace.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 64cda08c7f194bc3978e1e2af5784f03
 function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ebf2b7ed1cf1f4216918555333a77837
@@ -2986,6 +2986,7 @@ function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entit
 function millrace.queue_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c3f71ddea81e365311beaabde3af3ff4
 function millrace.queued_at_gate(p_stage_id integer, p_run_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7758448783a5eeffc956ffbf8b9d49ab
 function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
+function millrace.quote_field(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 2d5af45e7de00c8ab395d4b42885d517
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
 function millrace.read_by_given(p_pipeline_id integer, p_columns name[], OUT named boolean, OUT reads text, OUT names text, OUT pairs text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body f0b4c17857fb987b32f226396f5d9f4c
@@ -3143,7 +3144,7 @@ function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql st
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
 function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 7fee40113f15c284c0dd2f1be6f2dd2d
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
-function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
 function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fea8a3c0eef3eb327ffd1689d6a6717
 function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3102c55b223d5c26d600dd581c3552c4
@@ -3159,7 +3160,7 @@ function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb
 function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595
 function millrace.slice_end(p_after bigint, p_limit integer) returns bigint language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body cf23d440cf2b1ad9ea73737b948d531e
 function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body addc4013194cacb9e64708aea73a7c54
-function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.sources__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a77d1dadf971107835aac03d1bae3c1
 function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 749ee7bd5d95dffa669e5065c805ef3b
 function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 223022266de7995559eab8b73dae4817
@@ -3257,7 +3258,7 @@ function millrace.throttled(p_declared jsonb, p_limits jsonb) returns jsonb lang
 function millrace.time_findings() returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 170ff937c79eaa6cdf870d02585cc427
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean, error_stack text) language sql stable set search_path=pg_catalog, pg_temp body 3f68ddb57a3fbdbee70071d76c231213
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9dae0e90d6f15f3f8363083d17036279
-function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
 function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b08092c79c3d1346627ae2ea260216db
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
@@ -3275,7 +3276,7 @@ function millrace.unthrottle_shared(p_name text) returns boolean language plpgsq
 function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
-function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9d02a3e538341f4a203125ac34497e39
+function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body d1c3ca25784659e0a27018114cebee29
 function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3f0636d01f9be27ead4ab19e689db40a
 function millrace.value_meant(p_pipeline_id integer, p_old text, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body f91dce5479a50358a0dafa5e60157561
 function millrace.values_used(p_definition jsonb) returns TABLE(value text, place text) language sql immutable set search_path=pg_catalog, pg_temp body 372eda0f6a305dead845853eb35118f0
@@ -3315,7 +3316,7 @@ function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_
 function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b620d2ab75ec5247fb2bdf16fdc786d
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9ad8a33ef036cd6a92884a8744b06bc
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
-function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=500ms body 2ef445111f4ebb47038133d2dd955751
+function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=500ms body 8ef56fa5a8bff5d52d471b83e35b4c2a
 function millrace.write_function(p_head text, p_body text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1aa700be8538f052120b8c89957a0bf6
 function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e14d51fb5397138b7bfe20415948ab23
 function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b310eaa9de262405da0668226f445
@@ -3324,13 +3325,13 @@ function millrace.write_messages(p_now timestamp with time zone) returns void la
 function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body daa1e68a65df08da34307d7efa867c7c
 function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b84d33de8f72c00a9b8003991056468d
 function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b431d14a89f598e4a47f5e86b1c58268
-function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02ce2491de2073b31a4acc71456a6d7b
+function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eee7eb01df2b68ae6b3abcc247a716a8
 function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebf3afd66c54bd08b789e0e253d718ec
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cc3f43d22c07d868eb6c45f3a311eb
 function millrace.write_status_intake(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 415c813577baff5ffb8d98e8b1d14ae7
 function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ec22331d48ef01ab761e325c82d7f60
 function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cff0dd82dfe8edf598c3460c9138a23e
-function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4693830bbe1d37380ffc79f863c4868c
+function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ffbf2288879f832d48f517d55259c27
 function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4997252cccc06a5d6e3a656e402b75c
 function millrace.write_status_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8776b926dbb0e4c887a8c84546eb7878
 function millrace.write_trace_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7483068e2ddbece60b6334f4bfea47c2

@@ -1518,16 +1518,17 @@ as $$
           where d.id = any (vs.dependents) order by d.id),
         p_was), E',\n      ' order by vs.position), p_from)
     || string_agg(format($branch$
-    if v_written.%1$I is not null then
+    if v_written.%4$s is not null then
       for v_group in
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
           array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
-        from unnest(v_written.%1$I) w group by w.status order by w.status
+        from unnest(v_written.%4$s) w group by w.status order by w.status
       loop
         perform millrace.on_status_written(
           %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
-    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
+    end if;$branch$, s.name, p_key_type, p_pipeline.id,
+      millrace.quote_field(s.name)), '' order by vs.position)
   from millrace.version_stages vs
   join millrace.stages s on s.id = vs.stage_id
   where vs.version_id = p_pipeline.current_version_id
@@ -1872,9 +1873,9 @@ create or replace trigger %4$I after truncate on %3$s
 begin
   raise exception
     'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
-    tg_relid::regclass, old.%1$I, new.%1$I
+    tg_relid::regclass, old.%1$s, new.%1$s
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-end $f$, p_pipeline.entity_key));
+end $f$, millrace.quote_field(p_pipeline.entity_key)));
   execute format($f$
 create or replace trigger %4$I before update of %3$I on %2$s for each row
   when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
@@ -1958,6 +1959,15 @@ begin
     millrace.branches(p_ids[:v_half], p_branches[:v_half]),
     millrace.branches(p_ids[v_half + 1:], p_branches[v_half + 1:]));
 end
+$$;
+
+-- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
+-- which quote_ident() leaves as they are.
+create or replace function millrace.quote_field(p_name text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '"' || replace(p_name, '"', '""') || '"'
 $$;
 
 -- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
@@ -10878,16 +10888,16 @@ begin
   perform millrace.write_function(
     format('%I() returns trigger security definer', p_pipeline.name || '__adopted'), format($f$
 begin
-  if tg_op = 'INSERT' and new.%1$I is null and new.%2$I is not null
-      or tg_op = 'UPDATE' and new.%1$I is not distinct from old.%1$I
-        and old.%1$I is not null and new.%2$I is distinct from old.%2$I then
-    new.%1$I := millrace.value_meant(%3$s, new.%2$I::text, %4$s::text);
-  elsif new.%1$I is not null and (tg_op = 'INSERT' or new.%1$I is distinct from old.%1$I)
-      and not millrace.old_means(%3$s, new.%2$I::text, new.%1$I::text) then
-    new.%2$I := coalesce(millrace.old_value_of(%3$s, new.%1$I::text), new.%2$I::text);
+  if tg_op = 'INSERT' and new.%1$s is null and new.%2$s is not null
+      or tg_op = 'UPDATE' and new.%1$s is not distinct from old.%1$s
+        and old.%1$s is not null and new.%2$s is distinct from old.%2$s then
+    new.%1$s := millrace.value_meant(%3$s, new.%2$s::text, %4$s::text);
+  elsif new.%1$s is not null and (tg_op = 'INSERT' or new.%1$s is distinct from old.%1$s)
+      and not millrace.old_means(%3$s, new.%2$s::text, new.%1$s::text) then
+    new.%2$s := coalesce(millrace.old_value_of(%3$s, new.%1$s::text), new.%2$s::text);
   end if;
   return new;
-end $f$, v_status, p_old_column, p_pipeline.id,
+end $f$, millrace.quote_field(v_status), millrace.quote_field(p_old_column), p_pipeline.id,
     millrace.value_call(p_pipeline, p_old_column, p_function, 'new')));
   execute format($f$
 create or replace trigger %2$I before insert or update of %3$I, %4$I on %5$s
@@ -11265,8 +11275,8 @@ begin
     return format('%s(%s)', millrace.function_named(
       p_function, p_pipeline.entity_table::text)::regproc, p_row);
   elsif millrace.function_named(p_function, v_type) is not null then
-    return format('%s(%s.%I)', millrace.function_named(p_function, v_type)::regproc,
-      p_row, p_old_column);
+    return format('%s(%s.%s)', millrace.function_named(p_function, v_type)::regproc,
+      p_row, millrace.quote_field(p_old_column));
   end if;
   raise exception 'p_value_function is %, which is no function of a row of % or of one %',
     coalesce(p_function, 'null'), p_pipeline.entity_table, v_type
@@ -29915,13 +29925,13 @@ begin
   perform millrace.write_function(
     format('%I() returns trigger security definer', v_name), format($f$
 begin
-  if tg_op = 'UPDATE' and old.%1$I is not distinct from new.%1$I then
-    new.%2$I := old.%2$I;
+  if tg_op = 'UPDATE' and old.%1$s is not distinct from new.%1$s then
+    new.%2$s := old.%2$s;
   else
-    new.%2$I := millrace.now();
+    new.%2$s := millrace.now();
   end if;
   return new;
-end $f$, v_status, v_since));
+end $f$, millrace.quote_field(v_status), millrace.quote_field(v_since)));
   execute format($f$
 create or replace trigger %4$I before insert on %6$s
   for each row when (new.%2$I is not null) execute function millrace.%1$I();
@@ -33092,7 +33102,8 @@ begin
       and f.prorettype <> 'trigger'::regtype
       and (f.proname = any (array[
       'lock_entities', 'rows_of_entities', 'sizes_of_entities', 'asked_of_entities',
-      'metadata_of_entities', 'quota_keys', 'keys_of_entities', 'traces_of_entities'
+      'metadata_of_entities', 'project_entities', 'quota_keys', 'keys_of_entities',
+      'traces_of_entities'
     ]::text[])
         or exists (
           select
@@ -33121,7 +33132,8 @@ begin
       'millrace.write_metadata(millrace.pipelines, text)',
       'millrace.write_row_triggers(millrace.pipelines)',
       'millrace.detach_old(millrace.pipelines)', 'millrace.key_type(millrace.pipelines)',
-      'millrace.branches(int4[], text[])', 'millrace.write_function(text, text)',
+      'millrace.branches(int4[], text[])', 'millrace.quote_field(text)',
+      'millrace.write_function(text, text)',
       'millrace.write_way(text, text, int4[], text[], text)', 'millrace.write_dispatch()',
       'millrace.write_project_entities(int4[], text[])', 'millrace.attach(text)',
       'millrace.latest_version(int4)',
