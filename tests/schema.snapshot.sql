@@ -1400,10 +1400,11 @@ view public.article_backlog with (security_invoker=true)
   column articles bigint
   column category text
   column code smallint
+  column more boolean
   column name text
   column oldest_id uuid
   column oldest_since timestamp with time zone
-  as  SELECT l.code, l.name, l.category, q.articles, q.oldest_since, min(o.id::text)::uuid AS oldest_id FROM ( SELECT i.status_code, count(*) AS articles, min(i.status_changed_at) AS oldest_since FROM ingestion_queue i GROUP BY i.status_code) q JOIN status_lookup l ON l.code = q.status_code JOIN ingestion_queue o ON o.status_code = q.status_code AND o.status_changed_at = q.oldest_since GROUP BY l.code, q.articles, q.oldest_since;
+  as  SELECT l.code, l.name, l.category, count(*) AS articles, min(q.status_changed_at) AS oldest_since, (array_agg(q.id ORDER BY q.status_changed_at, q.id))[1] AS oldest_id, bool_or(q.more) AS more FROM ( SELECT DISTINCT k.code / 10 AS step FROM status_lookup k) s CROSS JOIN LATERAL ( SELECT i.id, i.status_code, i.status_changed_at, i.place, bool_or(i.place > 1000) OVER () AS more FROM ( SELECT f.id, f.status_code, f.status_changed_at, row_number() OVER () AS place FROM ( SELECT e.id, e.status_code, e.status_changed_at FROM ingestion_queue e WHERE e.status_step >= s.step AND e.status_step <= s.step ORDER BY e.status_step, e.created_at LIMIT 1001) f) i) q JOIN status_lookup l ON l.code = q.status_code WHERE q.place <= 1000 AND (( SELECT is_curator() AS is_curator) OR CURRENT_USER <> 'authenticated'::name) GROUP BY l.code;
   grant select to authenticated
   grant select to service_role
 table public.article_fingerprint row level security
@@ -1421,7 +1422,7 @@ view public.article_ready with (security_invoker=true)
   column status_code smallint
   column title text
   column url text
-  as  SELECT q.id, q.status_code, l.name, q.title, q.url, q.status_changed_at AS ready_since FROM ingestion_queue q JOIN status_lookup l ON l.code = q.status_code WHERE q.status_code = ANY (ARRAY[110, 120, 210, 220, 230, 330]);
+  as  SELECT q.id, q.status_code, l.name, q.title, q.url, q.status_changed_at AS ready_since FROM ingestion_queue q JOIN status_lookup l ON l.code = q.status_code WHERE (q.status_step = ANY (ARRAY[11, 12, 21, 22, 23, 33])) AND (q.status_code = ANY (ARRAY[110, 120, 210, 220, 230, 330]));
   grant select to authenticated
   grant select to service_role
 view public.article_state_times with (security_invoker=true)
@@ -1694,6 +1695,7 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column added_by uuid default auth.uid()
   column author text
   column canonical_url text
+  column charged_to text generated as (COALESCE(added_by, id))::text
   column content text
   column created_at timestamp with time zone not null default now()
   column duplicate_of uuid
@@ -1701,7 +1703,9 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column entry_type text not null default 'discovered'::text
   column id uuid not null default gen_random_uuid()
   column image_url text
+  column is_copy boolean not null default false
   column language text
+  column let_in boolean not null default true
   column no_duplicate boolean not null default false
   column published_at timestamp with time zone
   column revision integer not null default 0
@@ -1711,6 +1715,7 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column status_changed_at timestamp with time zone not null default now()
   column status_changes jsonb
   column status_code smallint
+  column status_step smallint generated as (status_code / 10)
   column summary text
   column tags text[]
   column text_fingerprint text
@@ -1719,16 +1724,26 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column topic_id uuid
   column url text
   column url_fingerprint text
+  constraint ingestion_queue_author_length CHECK (((COALESCE(octet_length(author), 0) <= 1000) OR too_long('author'::text, (octet_length(author))::bigint, (1000)::bigint)))
+  constraint ingestion_queue_canonical_url_length CHECK (((COALESCE(octet_length(canonical_url), 0) <= 2048) OR too_long('canonical_url'::text, (octet_length(canonical_url))::bigint, (2048)::bigint)))
+  constraint ingestion_queue_content_length CHECK (((COALESCE(octet_length(content), 0) <= 1000000) OR too_long('content'::text, (octet_length(content))::bigint, (1000000)::bigint)))
   constraint ingestion_queue_duplicate_fkey FOREIGN KEY (duplicate_of) REFERENCES ingestion_queue(id) ON DELETE SET NULL
   constraint ingestion_queue_entered_as_known CHECK ((entered_as = ANY (ARRAY['discovered'::text, 'manual'::text, 'import'::text])))
   constraint ingestion_queue_entry_type_known CHECK ((entry_type = ANY (ARRAY['discovered'::text, 'manual'::text, 'import'::text, 'retry'::text])))
+  constraint ingestion_queue_image_url_length CHECK (((COALESCE(octet_length(image_url), 0) <= 2048) OR too_long('image_url'::text, (octet_length(image_url))::bigint, (2048)::bigint)))
+  constraint ingestion_queue_language_length CHECK (((COALESCE(octet_length(language), 0) <= 1000) OR too_long('language'::text, (octet_length(language))::bigint, (1000)::bigint)))
   constraint ingestion_queue_pkey PRIMARY KEY (id)
   constraint ingestion_queue_source_fkey FOREIGN KEY (source_id) REFERENCES source(id) ON DELETE SET NULL
+  constraint ingestion_queue_summary_length CHECK (((COALESCE(octet_length(summary), 0) <= 8000) OR too_long('summary'::text, (octet_length(summary))::bigint, (8000)::bigint)))
+  constraint ingestion_queue_tags_length CHECK (((COALESCE(octet_length((tags)::text), 0) <= 4000) OR too_long('tags'::text, (octet_length((tags)::text))::bigint, (4000)::bigint)))
   constraint ingestion_queue_thumbnail_form CHECK (((thumbnail_url !~* '^\s*[a-z][a-z0-9+.-]*:'::text) OR (thumbnail_url ~* '^https?://'::text)))
+  constraint ingestion_queue_thumbnail_length CHECK (((COALESCE(octet_length(thumbnail_url), 0) <= 2048) OR too_long('thumbnail_url'::text, (octet_length(thumbnail_url))::bigint, (2048)::bigint)))
+  constraint ingestion_queue_title_length CHECK (((COALESCE(octet_length(title), 0) <= 1000) OR too_long('title'::text, (octet_length(title))::bigint, (1000)::bigint)))
   constraint ingestion_queue_topic_fkey FOREIGN KEY (topic_id) REFERENCES topic(id) ON DELETE SET NULL
   constraint ingestion_queue_url_form CHECK ((url ~* '^https?://[^\s/]'::text))
-  constraint ingestion_queue_url_length CHECK ((octet_length(url) <= 8000))
+  constraint ingestion_queue_url_length CHECK (((COALESCE(octet_length(url), 0) <= 2048) OR too_long('url'::text, (octet_length(url))::bigint, (2048)::bigint)))
   CREATE INDEX ingestion_queue_by_source ON public.ingestion_queue USING btree (source_id) WHERE (source_id IS NOT NULL)
+  CREATE INDEX ingestion_queue_by_step ON public.ingestion_queue USING btree (status_step, created_at)
   CREATE INDEX ingestion_queue_by_time ON public.ingestion_queue USING btree (created_at)
   CREATE INDEX ingestion_queue_by_user ON public.ingestion_queue USING btree (added_by) WHERE (added_by IS NOT NULL)
   CREATE INDEX ingestion_queue_copies ON public.ingestion_queue USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL)
@@ -1736,12 +1751,15 @@ table public.ingestion_queue with (fillfactor=70) row level security
   CREATE UNIQUE INDEX ingestion_queue_text_key ON public.ingestion_queue USING btree (text_fingerprint) WHERE (text_fingerprint IS NOT NULL)
   CREATE UNIQUE INDEX ingestion_queue_url_key ON public.ingestion_queue USING btree (url_fingerprint) WHERE (url_fingerprint IS NOT NULL)
   CREATE TRIGGER ingestion_queue_1_edit BEFORE UPDATE OF title, summary, tags, thumbnail_url ON public.ingestion_queue FOR EACH ROW WHEN (((old.title IS DISTINCT FROM new.title) OR (old.summary IS DISTINCT FROM new.summary) OR (old.tags IS DISTINCT FROM new.tags) OR (old.thumbnail_url IS DISTINCT FROM new.thumbnail_url))) EXECUTE FUNCTION edit_article()
+  CREATE TRIGGER ingestion_queue_2_fetch BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((new.status_code = 110) AND (new.url IS NULL) AND (old.status_code <> ALL (ARRAY[100, 110, 111, 200])))) EXECUTE FUNCTION refuse_fetch()
   CREATE TRIGGER ingestion_queue_2_move BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code IS DISTINCT FROM new.status_code) AND (((320 = old.status_code) OR (320 = new.status_code)) OR (old.status_code >= 500) OR (old.status_changes IS NOT NULL)))) EXECUTE FUNCTION move_article()
   CREATE TRIGGER ingestion_queue_3_entered BEFORE UPDATE OF entered_as ON public.ingestion_queue FOR EACH ROW WHEN ((old.entered_as IS DISTINCT FROM new.entered_as)) EXECUTE FUNCTION keep_article()
   CREATE TRIGGER ingestion_queue_4_delete BEFORE DELETE ON public.ingestion_queue FOR EACH ROW WHEN ((old.status_code = ANY (ARRAY[310, 320]))) EXECUTE FUNCTION keep_article()
   CREATE TRIGGER ingestion_queue_5_approve BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code = ANY (ARRAY[310, 320])) AND (new.status_code = 330) AND (COALESCE(btrim(new.title), ''::text) = ''::text))) EXECUTE FUNCTION approve_article()
+  CREATE TRIGGER ingestion_queue_6_let_in BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((new.status_code = 330) AND (NOT old.let_in))) EXECUTE FUNCTION let_article_in()
   CREATE TRIGGER ingestion_queue_claims AFTER INSERT ON public.ingestion_queue FOR EACH STATEMENT EXECUTE FUNCTION check_claims()
   CREATE TRIGGER ingestion_queue_enter BEFORE INSERT ON public.ingestion_queue FOR EACH ROW EXECUTE FUNCTION enter_article()
+  CREATE TRIGGER ingestion_queue_withdraw AFTER UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code = ANY (ARRAY[400, 410])) AND (new.status_code = 300))) EXECUTE FUNCTION withdraw_article()
   CREATE TRIGGER millrace_articles_begun BEFORE INSERT ON public.ingestion_queue FOR EACH ROW WHEN ((new.status_code IS NOT NULL)) EXECUTE FUNCTION millrace.articles__since()
   CREATE TRIGGER millrace_articles_deleted AFTER DELETE ON public.ingestion_queue REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__deleted()
   CREATE TRIGGER millrace_articles_inserted AFTER INSERT ON public.ingestion_queue REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__intake()
@@ -2213,6 +2231,8 @@ table public.publication row level security
   CREATE UNIQUE INDEX publication_pkey ON public.publication USING btree (id)
   CREATE UNIQUE INDEX publication_queue_key ON public.publication USING btree (queue_id)
   CREATE UNIQUE INDEX publication_slug_key ON public.publication USING btree (slug)
+  CREATE TRIGGER publication_keep BEFORE DELETE ON public.publication FOR EACH ROW EXECUTE FUNCTION keep_publication()
+  CREATE TRIGGER publication_remove AFTER DELETE ON public.publication FOR EACH ROW EXECUTE FUNCTION remove_publication()
   policy published permissive select to anon, authenticated using true
   grant delete, insert, select, update to service_role
   grant select to anon
@@ -2231,11 +2251,11 @@ table public.site_notice row level security
   column created_at timestamp with time zone not null default millrace.now()
   column id uuid not null default gen_random_uuid()
   column publication_id uuid not null
+  column slug text not null
   column told_at timestamp with time zone
   column type text not null
   constraint site_notice_pkey PRIMARY KEY (id)
-  constraint site_notice_publication_fkey FOREIGN KEY (publication_id) REFERENCES publication(id) ON DELETE CASCADE
-  constraint site_notice_type_known CHECK ((type = ANY (ARRAY['publication.published'::text, 'publication.updated'::text])))
+  constraint site_notice_type_known CHECK ((type = ANY (ARRAY['publication.published'::text, 'publication.updated'::text, 'publication.removed'::text])))
   CREATE INDEX site_notice_by_publication ON public.site_notice USING btree (publication_id)
   CREATE UNIQUE INDEX site_notice_pkey ON public.site_notice USING btree (id)
   CREATE TRIGGER millrace_site_notices_deleted AFTER DELETE ON public.site_notice REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.site_notices__deleted()
@@ -2395,15 +2415,16 @@ function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items 
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
 function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 364335d0816a232ae7396a9e3ba43ad6
-function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d05358904b1a491fd7ed86e22baf5bb9
+function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f3949ae43bcb1aef2f81e685e15b115c
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 422deb144648c0b23d689593fcdb2950
 function millrace.articles__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body 1965f11868ee70fff5ce009adb811e9a
 function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
 function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 337343c504118eed620931445304e73a
-function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 64bc784829d186cc103ce8954c1dbbb7
+function millrace.articles__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 81ecce999202fa8069c3fadf0b374e8d
+function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0dd24eef19adf4e20ca5b644f7ffc0b
 function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0afc6f0b39efea1e29ba345a9857c0d4
-function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
+function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a2c7af3c3370524bda36d757d2a2dee4
 function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7ee1182d9b15cda2714a8afa23878bf5
 function millrace.asked_cursor(p_asked jsonb, p_by_end boolean DEFAULT false) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 225a95930afaa7d18ae8718194b2a433
 function millrace.asked_end(p_request jsonb) returns timestamp with time zone language sql stable set search_path=pg_catalog, pg_temp body 8cad38f75274cfd93a08b56c3ae0f252
@@ -2985,7 +3006,7 @@ function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_sta
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.queue_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c3f71ddea81e365311beaabde3af3ff4
 function millrace.queued_at_gate(p_stage_id integer, p_run_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7758448783a5eeffc956ffbf8b9d49ab
-function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
+function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f12b7d901569ea791126dc544dd2b7b3
 function millrace.quote_field(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 2d5af45e7de00c8ab395d4b42885d517
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
@@ -3146,8 +3167,8 @@ function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body fcb7fb1594166271e9c38466882526cd
 function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
-function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6fea8a3c0eef3eb327ffd1689d6a6717
-function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3102c55b223d5c26d600dd581c3552c4
+function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 992f63e5d63e81e6d95074d7cd5ce35c
+function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fead7d5f8343fff92d9dab2a2201f8d1
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
@@ -3365,7 +3386,7 @@ function public.approve_article() returns trigger language plpgsql volatile set 
 function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
 function public.article_lacks(p_article ingestion_queue) returns text language sql immutable set search_path=pg_catalog, pg_temp body 5f91b24113c2d046a0edb8f2e1c203fa
 function public.articles_apply_fetch(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bac49a5957ae294f959d8eb8c5ae704
-function public.articles_apply_publish(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e155292ee8e600d6631c109e7dd2c98f
+function public.articles_apply_publish(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 369e354a50b54e4c1e5d4a0e44448784
 function public.articles_apply_score(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 00af79218e5c23b845e40bb327b8e305
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fb8ab10993be79bfe4915308aa1d684b
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
@@ -3381,7 +3402,8 @@ function public.canonical_query(p_query text) returns text language sql immutabl
 function public.canonical_url(p_text text) returns text language plpgsql immutable parallel safe set search_path=pg_catalog, pg_temp body aceb0da3fb483f8c600e161574bdb85e
   grant execute to service_role
 function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
-function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fa6f7d537cd9adf34edc2815346caa
+function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body a43c46981ad1558fbad0026f37b95206
+function public.claim_entered(p_article ingestion_queue) returns ingestion_queue language plpgsql volatile set search_path=pg_catalog, pg_temp body 921af209dad763bb07f43183c40661b7
 function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
   grant execute to authenticated
@@ -3391,13 +3413,17 @@ function public.company_key(p_name text) returns text language sql immutable par
 function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7df3b0fcb4df4397b1a4d2ef17c8906a
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
-function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef440d394ad33ea53c62155bd351aa7a
+function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8a35734efa95f1a7302621b11635c4e6
+function public.fingerprint_scope(p_let_in boolean, p_added_by uuid) returns text language sql immutable set search_path=pg_catalog, pg_temp body 832a6a7ec7892fb5c9c7baaafbc4413d
 function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 37a4813220f043cf9297dc4574d5ce6d
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
+  grant execute to service_role
 function public.keep_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f8be248133952e16c73f9c0c0dad463
+function public.keep_publication() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body eccc4e53434692abde0abcaa0e85bb13
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
+function public.let_article_in() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 56f268be05e339400f8b594c718aeddb
 function public.link_was_at(p_link_id bigint, VARIADIC p_stages text[]) returns boolean language sql stable set search_path=pg_catalog, pg_temp body a1b90f34d25bbf9cba74b0ce5328af91
 function public.millrace_act(p_request jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 559856e2c7713bfd93cf30fbcf7efe2b
   grant execute to authenticated
@@ -3473,7 +3499,7 @@ function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) re
   grant execute to service_role
 function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 58f05ff5e5b7a036880ec0cd65f5e8ef
   grant execute to service_role
-function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c3005228b5d2543c01676d28a3917f5
+function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body e4cec738cf2e3d5207d2721e6547eac4
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body f46c63d112cac6d5b1b1ba667982884a
 function public.note_unknown_link(p_link_id bigint) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4767c96eb60015782a2279b8425665c9
@@ -3484,11 +3510,16 @@ function public.postpone_source(p_source_id uuid, p_error text) returns void lan
   grant execute to service_role
 function public.prepare_link_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body dd80ecb1aade52fdcc7abc7db033655b
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
+function public.refuse_fetch() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body aa0245b2ebdcb1b0681064959f62cd34
+function public.remove_publication() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7ee5950844a8b17af9ee512331c2cec2
 function public.save_companies(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 292cec6d3fd578f8a0b95d4c1a432d79
 function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 130c47c3cdb6f5a8d6fd12b78942b4b3
   grant execute to service_role
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 04a5cea24405025bd376f1cbf15ade83
 function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9
+function public.too_long(p_field text, p_bytes bigint, p_most bigint) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body 551a41baf37d12b7317ed3d90faeb0ef
+  grant execute to authenticated
+  grant execute to service_role
 function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 0eef42d9cffaa00f9f355370cf51059f
   grant execute to authenticated
   grant execute to service_role
@@ -3496,5 +3527,6 @@ function public.unknown_urls(p_urls text[]) returns text[] language sql stable s
   grant execute to service_role
 function public.url_fingerprint(p_url text) returns text language plpgsql immutable strict set search_path=pg_catalog, pg_temp body 35252a0918ed48dc0831a036da6bc0ff
   grant execute to service_role
+function public.withdraw_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29ec9b442cbf49406c676f8b19d19427
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" select millrace.sweep()
