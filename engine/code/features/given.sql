@@ -361,5 +361,8 @@ begin
   delete from millrace.begun_rows b
   where b.pipeline_id = p_pipeline_id
     and (p_entity_ids is null or b.entity_id = any (p_entity_ids));
+  delete from millrace.former_runs f
+  where f.pipeline_id = p_pipeline_id
+    and (p_entity_ids is null or f.entity_id = any (p_entity_ids));
 end
 $$;
