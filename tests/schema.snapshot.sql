@@ -548,6 +548,20 @@ table millrace.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
   CREATE INDEX former_costs_by_fan_out ON millrace.former_costs USING btree (fan_out_id)
+table millrace.former_runs
+  column costs jsonb not null
+  column created_at timestamp with time zone not null
+  column entity_id text not null
+  column finished_at timestamp with time zone
+  column metadata jsonb
+  column pipeline_id integer not null
+  column run_id bigint not null
+  column started_at timestamp with time zone
+  column status millrace.run_status not null
+  column trace_id uuid
+  constraint former_runs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
+  CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
 view millrace.hour_faults
   column attempt_id bigint
   column detail text
@@ -2734,7 +2748,7 @@ function millrace.follow_bounds() returns void language plpgsql volatile set sea
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e213167c0c03c62f864526b23f132ca
 function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 96b89ce069a3e08cc9770152bb1d1824
 function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 137c2f5a0fe0264bd9d60c00ab03b81e
-function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e9fefacb8d0038a47699a34b2d62b6d8
+function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 909ca523eca4ebb7b0bfbd818b1e1624
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
 function millrace.forget_fan_outs(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 0615067e557623f0060415fd2aaaf7f1
 function millrace.forget_given(p_run_ids bigint[], p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b8b75da51f2c4887e0f4ef491149a279
@@ -2806,6 +2820,7 @@ function millrace.judge_or_report(p_rules millrace.alert_rules[], p_now timestam
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e4c61e891014bc87d41b0153d753ba2
 function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 7f92970c293b6a7ce82ef654cc5285a1
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
+function millrace.keep_former_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 1a29a2f38971d683045001a5d4b5fe04
 function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 12fc04eeaebe2f41fbfd8c5205c5c7ec
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
 function millrace.keep_throttles(p_pipeline_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c39fc9795899113ee98cf98c16a969
@@ -2995,7 +3010,7 @@ function millrace.prune_journal() returns void language plpgsql volatile set sea
 function millrace.prune_pipeline(p_pipeline millrace.pipelines, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1beb9cdd11efc46f18185b53ac9d4712
 function millrace.prune_rows(p_table regclass, p_rows tid[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_tidscan=on body b8b80b58770f74bbe1b1a2e73d57fba4
 function millrace.prune_rule_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 42b61363b51cde42b2e26d0db1e538b1
-function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body a80ba879d85d33636ee5e5a042ce25fe
+function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 7964ef7b71033c4eefefac6f21953680
 function millrace.prune_table(p_pipeline millrace.pipelines, p_table_name text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f05a4cad350f470cdc52b81925ac837
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
@@ -3225,6 +3240,7 @@ function millrace.status_type(p_pipeline millrace.pipelines) returns text langua
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c44aa4be84100fa98a8997b4293a616
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
+function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 097f1912e8096970f3035cd85e268fd6
 function millrace.sum_limit_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e015402f2f3e49a7019310ef2b1deaa9
 function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric language sql immutable strict set search_path=pg_catalog, pg_temp body ff14f24e9eb5b4b190bc1a938bf16a2a
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
@@ -3360,13 +3376,14 @@ function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) r
 function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb984ce4f6a0012efebe40136f2bc0c5
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 7dc409d1de940886bb01a8c77dc4acc4
 function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 62d775bf3376b504957c5bd3983dd2e2
-function millrace_evidence.document_job(p_document_id uuid) returns TABLE(run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone, updated_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body c1e5bed6e50fc18f7e4c3583325541ce
+function millrace_evidence.document_costs(p_document_id uuid) returns jsonb language sql stable security definer set search_path=pg_catalog, pg_temp body d77e0368296a5bae81aa4da7c364f2d3
+function millrace_evidence.document_job(p_document_id uuid) returns TABLE(run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone, updated_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body dde3771461a326463c79f4809a487091
   grant execute to authenticated
   grant execute to service_role
 function millrace_evidence.document_phases(p_document_id uuid) returns TABLE(id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count integer, parent_phase_id bigint, metadata jsonb, queued_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body ab9a30feec704cbe538c84a06e072467
   grant execute to authenticated
   grant execute to service_role
-function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body a59f311d7d4f228cc2d2d00ef11ec6a8
+function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body f920fe9d1aeab958595f74c0b45e9655
   grant execute to authenticated
   grant execute to service_role
 function public.add_found_articles(p_items jsonb) returns TABLE(source_id uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d2f39ce20fb6d95002f75a104b6e626
