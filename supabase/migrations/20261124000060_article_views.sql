@@ -1,31 +1,45 @@
 -- Articles: where they stand, for whoever watches the queue
 
 -- Of each step it counts the thousand that entered first: so much a page can ask for time and
--- again, however many there are. Whoever is no curator has nothing to count.
+-- again, however many there are. Whoever is no curator has their own articles to count.
 create view public.article_backlog with (security_invoker = true) as
-select l.code, l.name, l.category, count(*) as articles,
-  min(q.status_changed_at) as oldest_since,
-  (array_agg(q.id order by q.status_changed_at, q.id))[1] as oldest_id,
-  bool_or(q.more) as more
-from (select distinct k.code / 10 as step from public.status_lookup k) s
-cross join lateral (
-  select i.id, i.status_code, i.status_changed_at, i.place, bool_or(i.place > 1000) over () as more
-  from (
-    select f.id, f.status_code, f.status_changed_at, row_number() over () as place
+with asked as (
+  select (select public.is_curator()) or current_user <> 'authenticated' as for_all
+), seen as (
+  select q.*
+  from asked a
+  join (select distinct k.code / 10 as step from public.status_lookup k) s on a.for_all
+  cross join lateral (
+    select f.*, row_number() over () as place
     from (
       select e.id, e.status_code, e.status_changed_at
       from public.ingestion_queue e
       -- No equality, by which an index on the time alone would do as well.
       where e.status_step between s.step and s.step
       order by e.status_step, e.created_at
-      limit 1001) f) i) q
-join public.status_lookup l on l.code = q.status_code
-where q.place <= 1000
-  and ((select public.is_curator()) or current_user <> 'authenticated')
+      limit 1001) f) q
+  union all
+  select q.*
+  from asked a
+  cross join lateral (
+    select e.id, e.status_code, e.status_changed_at, row_number() over () as place
+    from public.ingestion_queue e
+    where e.added_by = (select auth.uid())
+    limit 1001) q
+  where not a.for_all
+), counted as (
+  select s.*, max(s.place) over (partition by s.status_code / 10) > 1000 as more
+  from seen s
+)
+select l.code, l.name, l.category, count(*) as articles, min(c.status_changed_at) as oldest_since,
+  (array_agg(c.id order by c.status_changed_at, c.id))[1] as oldest_id, bool_or(c.more) as more
+from counted c
+join public.status_lookup l on l.code = c.status_code
+where c.place <= 1000
 group by l.code;
 comment on view public.article_backlog is
   'Where articles pile up: how many stand at each code, and since when the oldest does; of a step '
-  'with more than 1,000 those that entered first.';
+  'with more than 1,000 those that entered first. Users who are no curators see their own.';
 comment on column public.article_backlog.more is
   'Whether there are more at this step (the tens of the code) than the 1,000 that were counted.';
 
