@@ -551,6 +551,20 @@ table millrace.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
   CREATE INDEX former_costs_by_fan_out ON millrace.former_costs USING btree (fan_out_id)
+table millrace.former_runs
+  column costs jsonb not null
+  column created_at timestamp with time zone not null
+  column entity_id text not null
+  column finished_at timestamp with time zone
+  column metadata jsonb
+  column pipeline_id integer not null
+  column run_id bigint not null
+  column started_at timestamp with time zone
+  column status millrace.run_status not null
+  column trace_id uuid
+  constraint former_runs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
+  CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
 view millrace.hour_faults
   column attempt_id bigint
   column detail text
@@ -1447,10 +1461,11 @@ view public.article_backlog with (security_invoker=true)
   column articles bigint
   column category text
   column code smallint
+  column more boolean
   column name text
   column oldest_id uuid
   column oldest_since timestamp with time zone
-  as  SELECT l.code, l.name, l.category, q.articles, q.oldest_since, min(o.id::text)::uuid AS oldest_id FROM ( SELECT i.status_code, count(*) AS articles, min(i.status_changed_at) AS oldest_since FROM ingestion_queue i GROUP BY i.status_code) q JOIN status_lookup l ON l.code = q.status_code JOIN ingestion_queue o ON o.status_code = q.status_code AND o.status_changed_at = q.oldest_since GROUP BY l.code, q.articles, q.oldest_since;
+  as  WITH asked AS ( SELECT ( SELECT is_curator() AS is_curator) OR CURRENT_USER <> 'authenticated'::name AS for_all ), seen AS ( SELECT q.id, q.status_code, q.status_changed_at, q.place FROM asked a JOIN ( SELECT DISTINCT k.code / 10 AS step FROM status_lookup k) s ON a.for_all CROSS JOIN LATERAL ( SELECT f.id, f.status_code, f.status_changed_at, row_number() OVER () AS place FROM ( SELECT e.id, e.status_code, e.status_changed_at FROM ingestion_queue e WHERE e.status_step >= s.step AND e.status_step <= s.step ORDER BY e.status_step, e.created_at LIMIT 1001) f) q UNION ALL SELECT q.id, q.status_code, q.status_changed_at, q.place FROM asked a CROSS JOIN LATERAL ( SELECT e.id, e.status_code, e.status_changed_at, row_number() OVER () AS place FROM ingestion_queue e WHERE e.added_by = (( SELECT auth.uid() AS uid)) LIMIT 1001) q WHERE NOT a.for_all ), counted AS ( SELECT s.id, s.status_code, s.status_changed_at, s.place, max(s.place) OVER (PARTITION BY (s.status_code / 10)) > 1000 AS more FROM seen s ) SELECT l.code, l.name, l.category, count(*) AS articles, min(c.status_changed_at) AS oldest_since, (array_agg(c.id ORDER BY c.status_changed_at, c.id))[1] AS oldest_id, bool_or(c.more) AS more FROM counted c JOIN status_lookup l ON l.code = c.status_code WHERE c.place <= 1000 GROUP BY l.code;
   grant select to authenticated
   grant select to service_role
 table public.article_fingerprint row level security
@@ -1468,7 +1483,7 @@ view public.article_ready with (security_invoker=true)
   column status_code smallint
   column title text
   column url text
-  as  SELECT q.id, q.status_code, l.name, q.title, q.url, q.status_changed_at AS ready_since FROM ingestion_queue q JOIN status_lookup l ON l.code = q.status_code WHERE q.status_code = ANY (ARRAY[110, 120, 210, 220, 230, 330]);
+  as  SELECT q.id, q.status_code, l.name, q.title, q.url, q.status_changed_at AS ready_since FROM ingestion_queue q JOIN status_lookup l ON l.code = q.status_code WHERE (q.status_step = ANY (ARRAY[11, 12, 21, 22, 23, 33])) AND (q.status_code = ANY (ARRAY[110, 120, 210, 220, 230, 330]));
   grant select to authenticated
   grant select to service_role
 view public.article_state_times with (security_invoker=true)
@@ -1741,6 +1756,7 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column added_by uuid default auth.uid()
   column author text
   column canonical_url text
+  column charged_to text generated as (COALESCE(added_by, id))::text
   column content text
   column created_at timestamp with time zone not null default now()
   column duplicate_of uuid
@@ -1748,7 +1764,9 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column entry_type text not null default 'discovered'::text
   column id uuid not null default gen_random_uuid()
   column image_url text
+  column is_copy boolean not null default false
   column language text
+  column let_in boolean not null default true
   column no_duplicate boolean not null default false
   column published_at timestamp with time zone
   column revision integer not null default 0
@@ -1758,6 +1776,7 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column status_changed_at timestamp with time zone not null default now()
   column status_changes jsonb
   column status_code smallint
+  column status_step smallint generated as (status_code / 10)
   column summary text
   column tags text[]
   column text_fingerprint text
@@ -1766,16 +1785,26 @@ table public.ingestion_queue with (fillfactor=70) row level security
   column topic_id uuid
   column url text
   column url_fingerprint text
+  constraint ingestion_queue_author_length CHECK (((COALESCE(octet_length(author), 0) <= 1000) OR too_long('author'::text, (octet_length(author))::bigint, (1000)::bigint)))
+  constraint ingestion_queue_canonical_url_length CHECK (((COALESCE(octet_length(canonical_url), 0) <= 2048) OR too_long('canonical_url'::text, (octet_length(canonical_url))::bigint, (2048)::bigint)))
+  constraint ingestion_queue_content_length CHECK (((COALESCE(octet_length(content), 0) <= 1000000) OR too_long('content'::text, (octet_length(content))::bigint, (1000000)::bigint)))
   constraint ingestion_queue_duplicate_fkey FOREIGN KEY (duplicate_of) REFERENCES ingestion_queue(id) ON DELETE SET NULL
   constraint ingestion_queue_entered_as_known CHECK ((entered_as = ANY (ARRAY['discovered'::text, 'manual'::text, 'import'::text])))
   constraint ingestion_queue_entry_type_known CHECK ((entry_type = ANY (ARRAY['discovered'::text, 'manual'::text, 'import'::text, 'retry'::text])))
+  constraint ingestion_queue_image_url_length CHECK (((COALESCE(octet_length(image_url), 0) <= 2048) OR too_long('image_url'::text, (octet_length(image_url))::bigint, (2048)::bigint)))
+  constraint ingestion_queue_language_length CHECK (((COALESCE(octet_length(language), 0) <= 1000) OR too_long('language'::text, (octet_length(language))::bigint, (1000)::bigint)))
   constraint ingestion_queue_pkey PRIMARY KEY (id)
   constraint ingestion_queue_source_fkey FOREIGN KEY (source_id) REFERENCES source(id) ON DELETE SET NULL
+  constraint ingestion_queue_summary_length CHECK (((COALESCE(octet_length(summary), 0) <= 8000) OR too_long('summary'::text, (octet_length(summary))::bigint, (8000)::bigint)))
+  constraint ingestion_queue_tags_length CHECK (((COALESCE(octet_length((tags)::text), 0) <= 4000) OR too_long('tags'::text, (octet_length((tags)::text))::bigint, (4000)::bigint)))
   constraint ingestion_queue_thumbnail_form CHECK (((thumbnail_url !~* '^\s*[a-z][a-z0-9+.-]*:'::text) OR (thumbnail_url ~* '^https?://'::text)))
+  constraint ingestion_queue_thumbnail_length CHECK (((COALESCE(octet_length(thumbnail_url), 0) <= 2048) OR too_long('thumbnail_url'::text, (octet_length(thumbnail_url))::bigint, (2048)::bigint)))
+  constraint ingestion_queue_title_length CHECK (((COALESCE(octet_length(title), 0) <= 1000) OR too_long('title'::text, (octet_length(title))::bigint, (1000)::bigint)))
   constraint ingestion_queue_topic_fkey FOREIGN KEY (topic_id) REFERENCES topic(id) ON DELETE SET NULL
   constraint ingestion_queue_url_form CHECK ((url ~* '^https?://[^\s/]'::text))
-  constraint ingestion_queue_url_length CHECK ((octet_length(url) <= 8000))
+  constraint ingestion_queue_url_length CHECK (((COALESCE(octet_length(url), 0) <= 2048) OR too_long('url'::text, (octet_length(url))::bigint, (2048)::bigint)))
   CREATE INDEX ingestion_queue_by_source ON public.ingestion_queue USING btree (source_id) WHERE (source_id IS NOT NULL)
+  CREATE INDEX ingestion_queue_by_step ON public.ingestion_queue USING btree (status_step, created_at)
   CREATE INDEX ingestion_queue_by_time ON public.ingestion_queue USING btree (created_at)
   CREATE INDEX ingestion_queue_by_user ON public.ingestion_queue USING btree (added_by) WHERE (added_by IS NOT NULL)
   CREATE INDEX ingestion_queue_copies ON public.ingestion_queue USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL)
@@ -1783,12 +1812,15 @@ table public.ingestion_queue with (fillfactor=70) row level security
   CREATE UNIQUE INDEX ingestion_queue_text_key ON public.ingestion_queue USING btree (text_fingerprint) WHERE (text_fingerprint IS NOT NULL)
   CREATE UNIQUE INDEX ingestion_queue_url_key ON public.ingestion_queue USING btree (url_fingerprint) WHERE (url_fingerprint IS NOT NULL)
   CREATE TRIGGER ingestion_queue_1_edit BEFORE UPDATE OF title, summary, tags, thumbnail_url ON public.ingestion_queue FOR EACH ROW WHEN (((old.title IS DISTINCT FROM new.title) OR (old.summary IS DISTINCT FROM new.summary) OR (old.tags IS DISTINCT FROM new.tags) OR (old.thumbnail_url IS DISTINCT FROM new.thumbnail_url))) EXECUTE FUNCTION edit_article()
+  CREATE TRIGGER ingestion_queue_2_fetch BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((new.status_code = 110) AND (new.url IS NULL) AND (old.status_code <> ALL (ARRAY[100, 110, 111, 200])))) EXECUTE FUNCTION refuse_fetch()
   CREATE TRIGGER ingestion_queue_2_move BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code IS DISTINCT FROM new.status_code) AND (((320 = old.status_code) OR (320 = new.status_code)) OR (old.status_code >= 500) OR (old.status_changes IS NOT NULL)))) EXECUTE FUNCTION move_article()
   CREATE TRIGGER ingestion_queue_3_entered BEFORE UPDATE OF entered_as ON public.ingestion_queue FOR EACH ROW WHEN ((old.entered_as IS DISTINCT FROM new.entered_as)) EXECUTE FUNCTION keep_article()
   CREATE TRIGGER ingestion_queue_4_delete BEFORE DELETE ON public.ingestion_queue FOR EACH ROW WHEN ((old.status_code = ANY (ARRAY[310, 320]))) EXECUTE FUNCTION keep_article()
   CREATE TRIGGER ingestion_queue_5_approve BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code = ANY (ARRAY[310, 320])) AND (new.status_code = 330) AND (COALESCE(btrim(new.title), ''::text) = ''::text))) EXECUTE FUNCTION approve_article()
+  CREATE TRIGGER ingestion_queue_6_let_in BEFORE UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((new.status_code = 330) AND (NOT old.let_in))) EXECUTE FUNCTION let_article_in()
   CREATE TRIGGER ingestion_queue_claims AFTER INSERT ON public.ingestion_queue FOR EACH STATEMENT EXECUTE FUNCTION check_claims()
   CREATE TRIGGER ingestion_queue_enter BEFORE INSERT ON public.ingestion_queue FOR EACH ROW EXECUTE FUNCTION enter_article()
+  CREATE TRIGGER ingestion_queue_withdraw AFTER UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code = ANY (ARRAY[400, 410])) AND (new.status_code = 300))) EXECUTE FUNCTION withdraw_article()
   CREATE TRIGGER millrace_articles_begun BEFORE INSERT ON public.ingestion_queue FOR EACH ROW WHEN ((new.status_code IS NOT NULL)) EXECUTE FUNCTION millrace.articles__since()
   CREATE TRIGGER millrace_articles_deleted AFTER DELETE ON public.ingestion_queue REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__deleted()
   CREATE TRIGGER millrace_articles_inserted AFTER INSERT ON public.ingestion_queue REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__intake()
@@ -2291,6 +2323,8 @@ table public.publication row level security
   CREATE UNIQUE INDEX publication_pkey ON public.publication USING btree (id)
   CREATE UNIQUE INDEX publication_queue_key ON public.publication USING btree (queue_id)
   CREATE UNIQUE INDEX publication_slug_key ON public.publication USING btree (slug)
+  CREATE TRIGGER publication_keep BEFORE DELETE ON public.publication FOR EACH ROW EXECUTE FUNCTION keep_publication()
+  CREATE TRIGGER publication_remove AFTER DELETE ON public.publication FOR EACH ROW EXECUTE FUNCTION remove_publication()
   policy published permissive select to anon, authenticated using true
   grant delete, insert, select, update to service_role
   grant select to anon
@@ -2309,11 +2343,11 @@ table public.site_notice row level security
   column created_at timestamp with time zone not null default millrace.now()
   column id uuid not null default gen_random_uuid()
   column publication_id uuid not null
+  column slug text not null
   column told_at timestamp with time zone
   column type text not null
   constraint site_notice_pkey PRIMARY KEY (id)
-  constraint site_notice_publication_fkey FOREIGN KEY (publication_id) REFERENCES publication(id) ON DELETE CASCADE
-  constraint site_notice_type_known CHECK ((type = ANY (ARRAY['publication.published'::text, 'publication.updated'::text])))
+  constraint site_notice_type_known CHECK ((type = ANY (ARRAY['publication.published'::text, 'publication.updated'::text, 'publication.removed'::text])))
   CREATE INDEX site_notice_by_publication ON public.site_notice USING btree (publication_id)
   CREATE UNIQUE INDEX site_notice_pkey ON public.site_notice USING btree (id)
   CREATE TRIGGER millrace_site_notices_deleted AFTER DELETE ON public.site_notice REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.site_notices__deleted()
@@ -2474,17 +2508,18 @@ function millrace.apply_outcomes_in_halves(p_items millrace.work[], p_until time
 function millrace.apply_outcomes_unprojected(p_items millrace.work[], OUT items millrace.work[], OUT ready integer[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ba8fafeef8fd92e40eaab5cb7700bd7d
 function millrace.apply_results(p_stage_id integer, p_items millrace.work[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f0249c06d39f89c557170360a63676d4
 function millrace.array_fault(p_root jsonb, p_schema jsonb, p_value jsonb, p_path text) returns jsonb language plpgsql immutable set search_path=pg_catalog, pg_temp body d926bc4a4063fc5d55726fa0eca16706
-function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 893101218116effe8c988dff884bfbb4
-function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d05358904b1a491fd7ed86e22baf5bb9
+function millrace.articles__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d2ac247ff52442fb8f3ddf5c9248e20f
+function millrace.articles__asked(p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f3949ae43bcb1aef2f81e685e15b115c
 function millrace.articles__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 249ab9c8d9dead1dfa1f7f30b721f1c3
-function millrace.articles__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body a31069e83addccd29af68e46f0d0fee8
-function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.articles__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body a31069e83addccd29af68e46f0d0fee8
+function millrace.articles__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.articles__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7d2a6fd655068f76d510796c7cdd9931
-function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b49cfae231fd6c3c76a2a2ae9ab24194
-function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c4c3933d0ce6128fe1d200f3bdcdadb
-function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 247bc1f9d2a10e115665253b8ea72de2
-function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body db29df3fcb02e36e3185d80980f343cc
-function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 90551b33437b053fefa939de7f9b4d74
+function millrace.articles__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 9078a8eb6ebbe24daaade62d09bbb0ab
+function millrace.articles__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 81ecce999202fa8069c3fadf0b374e8d
+function millrace.articles__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c0dd24eef19adf4e20ca5b644f7ffc0b
+function millrace.articles__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0afc6f0b39efea1e29ba345a9857c0d4
+function millrace.articles__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a2c7af3c3370524bda36d757d2a2dee4
+function millrace.articles__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body aeb7a36991119c4bc087f4cdcf1029c9
 function millrace.asked_cursor(p_asked jsonb, p_by_end boolean DEFAULT false) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 225a95930afaa7d18ae8718194b2a433
 function millrace.asked_end(p_request jsonb) returns timestamp with time zone language sql stable set search_path=pg_catalog, pg_temp body 8cad38f75274cfd93a08b56c3ae0f252
 function millrace.asked_of_entities(p_pipeline_id integer, p_ids text[], p_each bigint) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9802a15c79c1aa67a242c4f89ddc5be6
@@ -2494,7 +2529,7 @@ function millrace.asked_time(p_asked jsonb, p_field text) returns timestamp with
 function millrace.assign_groups(p_stage_id integer, p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f612b53f97b8280e85ebd4af064f544
 function millrace.attach(p_pipeline text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9f5c41dfc2c5a8ae72b2e7e57722f9c3
 function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 565c8fa54f4c066344eff98b8d5c686f
-function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 795bf490ba6c72f64f9f235e191c7f5b
+function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 88f3b43624f96557e6022a23e2639170
 function millrace.attempt_costs(p_runs bigint[]) returns TABLE(run_id bigint, stage_id integer, attempt_id bigint, paid_by bigint, cost_usd numeric) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_hashjoin=off, jit=off, plan_cache_mode=force_generic_plan body 511bd957d37917825b553cd9ab211442
 function millrace.attempt_of_job(p_job_id text) returns millrace.attempts language plpgsql stable set search_path=pg_catalog, pg_temp body dcb6b6f25744d2a967dbf64edb5237b7
 function millrace.average_use(p_stage_id integer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body d3ee1b8ff7949a3281ba1367214f0e07
@@ -2517,13 +2552,13 @@ function millrace.begins_runs(p_pipeline_id integer, p_stage_id integer) returns
 function millrace.begun_branch(p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages) returns text language sql stable set search_path=pg_catalog, pg_temp body 0b7c0f11f1e6c3967af8c4a06fb03df5
 function millrace.books__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body ec8bdd523da246fa6efcc8dea00ac785
 function millrace.books__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body cb63a1907638043f8412d8e898ab089a
-function millrace.books__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 40244886cf61e5a4c850412bc1c9dd74
-function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.books__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body cc25249d201cdc6a7ea4950a8612babe
+function millrace.books__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.books__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52a832c041f64f5cf0f4b817f3ffdb07
 function millrace.books__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
 function millrace.books__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 4a6151367a14ebffec8b0c224baaff98
 function millrace.books__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2326437f01156fdea20782aa490a8052
-function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 594f97dd288bc7d8fbf7c4735437c6d8
+function millrace.books__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5127f20f4fe8ceb454ff568df26afee4
 function millrace.books__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9270927b9b559bd9eeeed6bd5ae95b5c
 function millrace.books__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body d7b19966a4dffb40cf3b242a1ce2c0aa
 function millrace.bounded_cpu(p_cpu_ms double precision) returns real language sql immutable set search_path=pg_catalog, pg_temp body ac86d5b82b594236d2aff35dcc1e16f5
@@ -2637,9 +2672,9 @@ function millrace.check_when_spent(p_stage jsonb) returns void language plpgsql 
 function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body 47ccea5593df374a8ab9e394de9a4f57
 function millrace.choose_places(p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7786d6a57e5837388c0a5dfea5afa8e6
 function millrace.chunks__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 0389e83cf894bb2dcb6662214fe034fc
-function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.chunks__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.chunks__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 766a80f2943983c970b357417fc17211
-function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88fb928386ca772cdca181c04dfe15ac
+function millrace.chunks__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d113d1ec0d1bec56cdf5db7abc3996e
 function millrace.chunks__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26e25d6ef4de64897cc58b3ce51e9a79
 function millrace.claim(p_stage millrace.stages, p_worker millrace.workers, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 81380c4f98dd111da64a2cbceb68f537
 function millrace.claim_allowed(p_call millrace.call, p_limit integer, p_may_wait boolean, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[], OUT taken integer, OUT wait_ms integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 17be78b7602ad6dfa16f175e61ff4efa
@@ -2707,25 +2742,25 @@ function millrace.do_to_slice(p_bulk millrace.bulks, p_run_ids bigint[], OUT don
 function millrace.doctor(p_deep boolean DEFAULT false) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body 8d92324b35d113109804eb640451f110
 function millrace.document_monolith__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cab6a3cd8e21519a914486b7598e2ee
 function millrace.document_monolith__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8ccc3522830f4ec830de372067144755
-function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body 9a70e8ddd3c06b6b743d38739dd6c5a1
-function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.document_monolith__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 3498027e8818b1ba43f9eb8de5227558
+function millrace.document_monolith__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.document_monolith__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
 function millrace.document_monolith__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body efde1512caf95e2f5c338819c6a8ef15
 function millrace.document_monolith__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bbcfe61ff269511a3a916c8b54c0d8d3
 function millrace.document_monolith__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0139e7f626fac2b440979cea77b694f9
-function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 88c3ceafc87d10c4afc46a13f6336115
+function millrace.document_monolith__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 52b78350b92750c3e04feeac955a15da
 function millrace.document_monolith__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d2faf38a9d7705e775dc7b747097ad8b
 function millrace.document_monolith__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body bcba088c178e70d11721caf5c4cd15c2
 function millrace.documents__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a691f207da97c01a57e17ab532583f06
 function millrace.documents__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body f9e88e3793e3f6c3349920f2ac5afd77
-function millrace.documents__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body ab3012563fcbbb5c95d0bb27d2969ae4
-function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.documents__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 1b1ebb916582fd1df906870f0471bc92
+function millrace.documents__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.documents__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 74c944b068a16b9ba8b1720382907a02
 function millrace.documents__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 26603b29fe34dd999c50f910e4f7d35a
 function millrace.documents__metadata(p_ids text[]) returns jsonb[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3ef1288ecae338ad987a8e4534f1a82b
 function millrace.documents__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 01303eb23365df346889ef583773c660
 function millrace.documents__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6149e8dae9101d73c51bf0d8566ee405
-function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 455fd95566d3b3ea688d9b3ebbe548c5
+function millrace.documents__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8cb625751a6ecdc8f60480bcf2aa8226
 function millrace.documents__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body bb91eb164dbb3457e7ff509ba3ff4b8f
 function millrace.documents__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 109e86bcabc23f0dfac847950eaef9b0
 function millrace.done_before(p_run_id bigint, p_version_id integer, p_place integer, OUT done_id integer, OUT via text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 4989a3a4cf57da9dda8b2190e939c046
@@ -2804,7 +2839,7 @@ function millrace.follow_bounds(p_limit integer) returns integer language plpgsq
 function millrace.followers_with_work(p_stage_id integer) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0e213167c0c03c62f864526b23f132ca
 function millrace.forget(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 96b89ce069a3e08cc9770152bb1d1824
 function millrace.forget_alerts(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 137c2f5a0fe0264bd9d60c00ab03b81e
-function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e9fefacb8d0038a47699a34b2d62b6d8
+function millrace.forget_begun(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 909ca523eca4ebb7b0bfbd818b1e1624
 function millrace.forget_bypassed(p_stage_id integer, p_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a159f51fc1e4c5e6e308b48aafa36d8c
 function millrace.forget_decisions(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 59896128c44f592331901227c9a2690e
 function millrace.forget_fan_outs(p_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6592b032c208fc6b00a42dc3bd2fbcee
@@ -2856,7 +2891,7 @@ function millrace.in_words(p_interval interval) returns text language plpgsql im
 function millrace.inherit_place(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 01a39a69ad94849241896fd2ea6cfa40
 function millrace.inherit_quotas(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4283d0546950eceb2ad0a00ac6e9f553
 function millrace.inputs_now(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 3d09123248ebc08e4d3ad38689b22b94
-function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 91c2bdb954211b0ec60792db317dd71d
+function millrace.intake_body(p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text) returns text language sql stable set search_path=pg_catalog, pg_temp body 33d8f345345cb9a50cb5e0fccd2628eb
 function millrace.intake_of_retries(p_pipeline millrace.pipelines, p_from text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 28dbf242c3cccf8267b66a9151dbfc6c
 function millrace.invariant_findings(p_deep boolean) returns TABLE(what text, ok boolean, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body f92c64314ae91cf51090cc65bfc35dd8
 function millrace.is_done(p_run_id bigint, p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6c00ef1704b1167140fd89b472a25776
@@ -2881,6 +2916,7 @@ function millrace.judge_or_report(p_rules millrace.alert_rules[], p_now timestam
 function millrace.judge_rules() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7e4c61e891014bc87d41b0153d753ba2
 function millrace.judged_values(p_pipeline_id integer, p_ids text[], p_was text[], p_now text[]) returns TABLE(version_id integer, live_id integer, until integer, fresh boolean, was text, now text, ids text[], means text, stage_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 09061d933046af3016b8da83d8e88071
 function millrace.keep_costs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 9f0b4b9b29bb291606932b79c694d52a
+function millrace.keep_former_runs(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_hashjoin=on, jit=off, plan_cache_mode=force_custom_plan body 1a29a2f38971d683045001a5d4b5fe04
 function millrace.keep_inputs(p_stage millrace.stages, p_batch json) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 12fc04eeaebe2f41fbfd8c5205c5c7ec
 function millrace.keep_journal() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 83525a800a26ccdc6434a48ea382c23d
 function millrace.keep_polling() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 91443ea7d7ffaf82cabd4d196479eddc
@@ -2909,13 +2945,13 @@ function millrace.late_values(p_rules millrace.alert_rules[], p_now timestamp wi
 function millrace.latest_version(p_stage_id integer, OUT id integer, OUT number integer, OUT needs integer[], OUT names text[]) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body 41fc5270adf775409ff53b3cee039622
 function millrace.leads__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e5f5101ce0f7c10e4659b15cd2ad7b8
 function millrace.leads__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 5b560e47aeeae65a7cb18d0b56f66917
-function millrace.leads__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body f875a467ab296dbbb38abcf7b1f5b806
-function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.leads__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 3b27a7388dc4b01d8e15092fd127e1a0
+function millrace.leads__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.leads__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9096cb4ddfa2e0c9500cba5a65160c1f
 function millrace.leads__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6238de4f825c96ed2e5c77bdca3fdfe4
 function millrace.leads__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6ff137df9896b79d6667817070029f2c
 function millrace.leads__quota_keys(p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e298927b3d181f5ac201be2a190f012
-function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 1471763e00a12f8cd92a44dd0d4e23a2
+function millrace.leads__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body e00bdfe8e82b3c9679d08eb6b4c2dfca
 function millrace.leads__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 28286bc6787d05db3872ddccd05a9727
 function millrace.leads__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7eeb43e0b58de1e678c4685a6881d880
 function millrace.leads_back(p_pipeline_id integer, p_ids text[], p_value text) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body a4f6afad86988cc5c5a52e202d68cdd5
@@ -2930,21 +2966,21 @@ function millrace.limit_seen(p_caller millrace.caller, p_name text) returns json
 function millrace.limits_of(p_stage jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 3e6e71f5812c91b38e550e1307b4367b
 function millrace.line_condition(p_caller millrace.caller, p_asked jsonb) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body c46d7c457d686e4d621ff70a4138e962
 function millrace.link_sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 208da1963f61a0efaf999d815436fd26
-function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.link_sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.link_sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ab99e79774caaecf556bdf4a651fe73d
-function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c087d1ef2bd985fd3ec4f84a0710e9d
+function millrace.link_sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99d418ba3a6bc05e6fe90ed5c449816d
 function millrace.link_sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 017574294261ee3816b825c02edd930c
-function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body a2dd1680dd4af49ccc9a8d2e34a7c217
+function millrace.links__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b7256b4c284db98c3e0c011c7ebad084
 function millrace.links__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29ee10acd9abbd21d50222ec064d22b0
-function millrace.links__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off, enable_seqscan=off, work_mem=32MB body 21ba586f59b8cc8539535d828bd148d2
-function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.links__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, enable_seqscan=off, work_mem=32MB, search_path=pg_catalog, pg_temp body 21ba586f59b8cc8539535d828bd148d2
+function millrace.links__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.links__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 8e29f027e81fa1e14b77bd5979cab0b7
 function millrace.links__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2e8a1c019d4a85f8d5803ba61fdc20d5
-function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 6567eb86cad5f44b203fd78960e7dcf4
-function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ff52efff8a139c3dd97a816e804cf36d
-function millrace.links__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 12a5f2f82f9726c2c499d1812d8d4b17
+function millrace.links__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 7f654156d088667cc0c5a2da1eb7c5e4
+function millrace.links__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 517e5eae64e0484b149350d03231925e
+function millrace.links__since() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body d3c94c7bf816bc349cea826513fa11e0
 function millrace.links__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body aaadb4cd3c9d893b421da676bc45c41b
-function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body b62f692b46fc06a0eb0e9e0081bcfc02
+function millrace.links__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fb3356927b2a20368fa8f7870e884704
 function millrace.links__traces(p_ids text[]) returns uuid[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 548827c97c345b6b9d30d9a47072753e
 function millrace.live_counts(p_most integer DEFAULT 1000) returns TABLE(stage_id integer, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint, oldest_due_at timestamp with time zone, oldest_open_at timestamp with time zone) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_sort=off, jit=off body fb17603f46eb57b5ea7881325925a823
 function millrace.live_values(p_shows jsonb) returns text[] language plpgsql immutable set search_path=pg_catalog, pg_temp body 9c95ed1e330b109d17acd0856f2262c5
@@ -3033,11 +3069,11 @@ function millrace.outcomes_of_answers(p_attempt_ids bigint[]) returns millrace.w
 function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text language sql immutable set search_path=pg_catalog, pg_temp body 7b5ccf7b4f0b824d4af6e0fb8e51397f
 function millrace.pages__apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 16e5432c800efb2c47e4a69561e7c8b0
 function millrace.pages__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7c9ddc0e64a377cdc619ad0370acf262
-function millrace.pages__intake() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_nestloop=off body db06101f92277422fb2d12092c774387
-function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.pages__intake() returns trigger language plpgsql volatile security definer set enable_nestloop=off, search_path=pg_catalog, pg_temp body 6a9d7c859de5fc870d1a8432e409c7ef
+function millrace.pages__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.pages__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 60703e756886ca771b3e3380cac8ec9d
 function millrace.pages__queued(p_stage text, p_dependents text[], p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 64cda08c7f194bc3978e1e2af5784f03
-function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b7125987c8aa7d70c9e14a015cbaa2fe
+function millrace.pages__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body ebf2b7ed1cf1f4216918555333a77837
 function millrace.pages__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body cb4f503474d4c84519d0aea253f32282
 function millrace.pages__started(p_stage text, p_now timestamp with time zone, p_ids text[]) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body f51fd5229b3afceb788468c2a4f9ee50
 function millrace.parents_to_collect(p_except bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 682e786f66d7eb86e74fa51e94c4aaa0
@@ -3086,7 +3122,7 @@ function millrace.prune_old() returns void language plpgsql volatile set search_
 function millrace.prune_pipeline(p_pipeline millrace.pipelines, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 1beb9cdd11efc46f18185b53ac9d4712
 function millrace.prune_rows(p_table regclass, p_rows tid[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms, enable_tidscan=on body b8b80b58770f74bbe1b1a2e73d57fba4
 function millrace.prune_rule_alerts(p_before timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 42b61363b51cde42b2e26d0db1e538b1
-function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body a80ba879d85d33636ee5e5a042ce25fe
+function millrace.prune_runs(p_run_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 7964ef7b71033c4eefefac6f21953680
 function millrace.prune_table(p_pipeline millrace.pipelines, p_table_name text, p_until timestamp with time zone) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f05a4cad350f470cdc52b81925ac837
 function millrace.put_back(p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamp with time zone, p_why jsonb DEFAULT NULL::jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc9325a2806ded097faa25e10d1a19ac
 function millrace.put_off(p_items millrace.work[], p_why text) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body c1fcf17fee9c2b845dda0cab7e801b88
@@ -3097,7 +3133,8 @@ function millrace.queue_one_way(p_pipeline_id integer, p_other_id integer, p_sta
 function millrace.queue_stage(p_pipeline_id integer, p_stage_id integer, p_entity_ids text[], p_dirty_ids text[], p_by_name boolean DEFAULT true, p_done_before integer DEFAULT NULL::integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fc49bd07a21d9001a130820ed0a6ff54
 function millrace.queue_values(p_rules millrace.alert_rules[], p_now timestamp with time zone) returns TABLE(rule_id integer, pipeline_id integer, stage_id integer, value numeric, above numeric, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp body c3f71ddea81e365311beaabde3af3ff4
 function millrace.queued_at_gate(p_stage_id integer, p_run_ids bigint[]) returns millrace.work[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7758448783a5eeffc956ffbf8b9d49ab
-function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 24d7b3727d2780fa6fc14ccb84fdd75d
+function millrace.quota_keys(p_pipeline_id integer, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fd252456b8becdf74a7ed94156f2c8f7
+function millrace.quote_field(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 2d5af45e7de00c8ab395d4b42885d517
 function millrace.raise_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body e4dc77cf85078293037f125a28e33882
 function millrace.read_arrivals(p_stage_id integer, p_groups text[], p_each integer, p_last_turn bigint, p_now timestamp with time zone) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 6056cea0c148314926ee4ff806394b37
 function millrace.read_by_given(p_pipeline_id integer, p_columns name[], OUT named boolean, OUT reads text, OUT names text, OUT pairs text) returns record language plpgsql stable set search_path=pg_catalog, pg_temp body f0b4c17857fb987b32f226396f5d9f4c
@@ -3263,10 +3300,10 @@ function millrace.shown_stages(p_pipelines text[]) returns jsonb language sql st
 function millrace.shown_stages(p_version_id integer) returns TABLE(id integer, name text, place integer, shows jsonb, manual boolean, on_demand boolean, demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]) language sql stable set search_path=pg_catalog, pg_temp body 88da64305ff6b1ab8ab22eb315b679eb
 function millrace.silence(p_for interval, p_reason text, p_pipeline text DEFAULT NULL::text, p_stage text DEFAULT NULL::text, p_kind text DEFAULT NULL::text) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 6d9d0820ab59f22ff974ff57c0194ae5
 function millrace.site_notices__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body a6309d6cb73043ea301140610fe6dcdc
-function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.site_notices__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.site_notices__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a3e1c36df77e74c3981274d62e4b2dc8
-function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 125a47419440010732295a3efb76d027
-function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 3102c55b223d5c26d600dd581c3552c4
+function millrace.site_notices__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 992f63e5d63e81e6d95074d7cd5ce35c
+function millrace.site_notices__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body fead7d5f8343fff92d9dab2a2201f8d1
 function millrace.size_expression(p_table regclass, p_columns name[], p_at_most boolean) returns text language sql stable set search_path=pg_catalog, pg_temp body d5353612f8489946bb35362a442e02be
 function millrace.size_fault(p_item millrace.work, p_stage millrace.stages) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 5080474327507cae5d2e77aba8837377
 function millrace.size_of_needs(p_run_id bigint, p_version_id integer, p_stage_id integer) returns bigint language plpgsql stable set search_path=pg_catalog, pg_temp body 63d5a2a2f612aa12900e17b5b74e61d2
@@ -3279,10 +3316,10 @@ function millrace.skip_stage(p_stage_id integer, p_run_ids bigint[], p_why jsonb
 function millrace.skip_the_rest(p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0dc3aebf6da94b0487881a3ef4703595
 function millrace.slice_end(p_after bigint, p_limit integer) returns bigint language sql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off body cf23d440cf2b1ad9ea73737b948d531e
 function millrace.sources__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7a74690a7baf21d623fa04f72f35327c
-function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.sources__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.sources__keys(p_stage text, p_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 2a77d1dadf971107835aac03d1bae3c1
 function millrace.sources__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 749ee7bd5d95dffa669e5065c805ef3b
-function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 7b1fc2507151ee638e60a040792f140d
+function millrace.sources__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 223022266de7995559eab8b73dae4817
 function millrace.sources__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 84dc17ee73e6b16a7c863d3f86f91ed5
 function millrace.spawn_chunk(p_attempt millrace.attempts, p_items jsonb, p_last boolean, OUT fan_out millrace.fan_outs, OUT wake integer[], OUT busy text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 58fd62a895aee135b18582a6114a151a
 function millrace.spent_under(p_limit millrace.shared_limits, p_kind text, OUT spent numeric, OUT bound numeric) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 19a19da226b13a5b25131993bda0fe40
@@ -3322,6 +3359,7 @@ function millrace.status_type(p_pipeline millrace.pipelines) returns text langua
 function millrace.still_late(p_alert_ids bigint[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 0350d78dae0e3076f467f39c0e988c06
 function millrace.storable_item(p_item json) returns jsonb language plpgsql volatile set search_path=pg_catalog, pg_temp body 0c44aa4be84100fa98a8997b4293a616
 function millrace.successor_of(p_attempt millrace.attempts) returns millrace.attempts language plpgsql volatile set search_path=pg_catalog, pg_temp body d0f06740d954e543a46817c6268c1978
+function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 097f1912e8096970f3035cd85e268fd6
 function millrace.sum_limit_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e015402f2f3e49a7019310ef2b1deaa9
 function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric language sql immutable strict set search_path=pg_catalog, pg_temp body ff14f24e9eb5b4b190bc1a938bf16a2a
 function millrace.sum_uses(p_limit integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 987594b3a2017402fed53ba8a05b4362
@@ -3374,9 +3412,9 @@ function millrace.time_findings() returns TABLE(what text, ok boolean, detail te
 function millrace.timeline(p_run bigint) returns TABLE(attempt_id bigint, stage text, number integer, state millrace.attempt_state, parent_id bigint, retry_count integer, queued_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone, took interval, service text, job_id text, error_code text, error_message text, usage jsonb, superseded boolean, error_stack text) language sql stable set search_path=pg_catalog, pg_temp body 3f68ddb57a3fbdbee70071d76c231213
 function millrace.to_sweep(p_done text[]) returns TABLE(part text, id bigint, name text) language plpgsql volatile set search_path=pg_catalog, pg_temp body a4a17e759556a78ea48a24908865c91e
 function millrace.toc__deleted() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9dae0e90d6f15f3f8363083d17036279
-function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29211a1c8a0cf98d5465de4f0cd3197f
+function millrace.toc__key() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 4470e9b26b58c02f30dda2c973ff5efe
 function millrace.toc__lock(p_ids text[], p_wait boolean DEFAULT false) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a8db355bd45d2af4e252dd000a1a562f
-function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body a458da9ffc23c46469d8c565f936b9be
+function millrace.toc__rows(p_ids text[], p_each bigint) returns json[] language plpgsql volatile set search_path=pg_catalog, pg_temp body b08092c79c3d1346627ae2ea260216db
 function millrace.toc__sizes(p_ids text[]) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 93feb70934b41e4fd454725f6a995ba9
 function millrace.token_claims() returns jsonb language plpgsql stable set search_path=pg_catalog, pg_temp body f70f7f9fdde2cd1be7c06d566ded6097
 function millrace.tokens_of(p_rate jsonb, p_limiter millrace.limiters) returns double precision language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e1dee57fb6acfbcb639a00744130152
@@ -3393,7 +3431,7 @@ function millrace.unthrottle_stage(p_stage_id integer) returns boolean language 
 function millrace.upkeep_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 03b712e573dccd28b46be84737af2a6e
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
-function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 9d02a3e538341f4a203125ac34497e39
+function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body d1c3ca25784659e0a27018114cebee29
 function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 3f0636d01f9be27ead4ab19e689db40a
 function millrace.value_meant(p_pipeline_id integer, p_old text, p_value text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body f91dce5479a50358a0dafa5e60157561
 function millrace.values_used(p_definition jsonb) returns TABLE(value text, place text) language sql immutable set search_path=pg_catalog, pg_temp body 372eda0f6a305dead845853eb35118f0
@@ -3434,39 +3472,41 @@ function millrace.work_on(p_attempt millrace.attempts, p_entity_id text, p_outco
 function millrace.work_on(p_host uuid, p_stage_id integer, OUT busy boolean, OUT alone boolean) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 2b8e53ee74934c838ad7f1d1d2ec5f9e
 function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=200ms body 15c0b48aefabf30cef2910b08c7237e8
 function millrace.write_adopted(p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 64a534ae0c2dc3b56fc1967e123f9c74
-function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 56759bf9dc0bc3c111a7a333683c5481
-function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 935ebcaa0232f626271a527a98938d8a
+function millrace.write_asked(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body df1f54367df1b137a094a95d1951b513
+function millrace.write_by_stage(p_function text, p_arguments text, p_branches text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b620d2ab75ec5247fb2bdf16fdc786d
 function millrace.write_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f9ad8a33ef036cd6a92884a8744b06bc
 function millrace.write_entities(p_pipeline_id integer, p_how text, p_stage text, p_changes millrace.change[], p_ids text[], p_dependents text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a3b7d3c61240bd56d2e82b06687346e6
-function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=500ms body 1c88031ec15816acf27e850c064b79b9
-function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5c7a653f3de6362ea81f3fd953cb1b76
-function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d58b97c17d1d026217bae255e34ea8d4
-function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 268c7c27b710e1994e955b506e0cc3e0
+function millrace.write_follower(p_pipeline millrace.pipelines, p_old_column text, p_function text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp, lock_timeout=500ms body 8ef56fa5a8bff5d52d471b83e35b4c2a
+function millrace.write_function(p_head text, p_body text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1aa700be8538f052120b8c89957a0bf6
+function millrace.write_group_keys(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e14d51fb5397138b7bfe20415948ab23
+function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e6b310eaa9de262405da0668226f445
+function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e104ad8e839954def38b7098331e7a5d
 function millrace.write_messages(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cd51da150227aea5a71e90c0365dcc9a
-function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4e405a1d9ca2a1c5474b1b9c946ff9a
-function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body af7013dff706e53a30b9a9c020fed7ab
-function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4f884ca714a23b5610874d790d36f798
-function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b12a3963f28587c19da21c114b2599df
-function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb5a1d4b3205b9cdc3b812b60c246eda
+function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body daa1e68a65df08da34307d7efa867c7c
+function millrace.write_project_entities(p_ids integer[], p_names text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b84d33de8f72c00a9b8003991056468d
+function millrace.write_projection(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b431d14a89f598e4a47f5e86b1c58268
+function millrace.write_row_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body eee7eb01df2b68ae6b3abcc247a716a8
+function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body ebf3afd66c54bd08b789e0e253d718ec
 function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 02cc3f43d22c07d868eb6c45f3a311eb
-function millrace.write_status_intake(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb316b894a2e91203bcd39d4467ebee0
-function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1074ff3325589abe16e378a95058e758
-function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body f4c1d245c510c1476ef077b41454be77
-function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 69acb760583f57e9e78ddb56858e7f14
-function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 58f73582e485e6e4f98c75f682542112
+function millrace.write_status_intake(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 415c813577baff5ffb8d98e8b1d14ae7
+function millrace.write_status_outcomes(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8ec22331d48ef01ab761e325c82d7f60
+function millrace.write_status_queued(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body cff0dd82dfe8edf598c3460c9138a23e
+function millrace.write_status_since(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4ffbf2288879f832d48f517d55259c27
+function millrace.write_status_started(p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body d4997252cccc06a5d6e3a656e402b75c
 function millrace.write_status_triggers(p_pipeline millrace.pipelines) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 8776b926dbb0e4c887a8c84546eb7878
 function millrace.write_trace_dispatch() returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7483068e2ddbece60b6334f4bfea47c2
-function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 86014ff5db402f42111ca86e8ad542b4
-function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bba3ecf2545c13f3dd538350ccd0bf6e
+function millrace.write_traces(p_pipeline millrace.pipelines, p_key_type text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 036b59faaa430f948dea0a5602f99034
+function millrace.write_way(p_function text, p_signature text, p_ids integer[], p_branches text[], p_comment text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body bb984ce4f6a0012efebe40136f2bc0c5
 function millrace.writes_entities(p_pipeline_id integer) returns boolean language plpgsql stable set search_path=pg_catalog, pg_temp body 7dc409d1de940886bb01a8c77dc4acc4
 function millrace.written_rows(p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text) returns text language plpgsql immutable set search_path=pg_catalog, pg_temp body 62d775bf3376b504957c5bd3983dd2e2
-function millrace_evidence.document_job(p_document_id uuid) returns TABLE(run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone, updated_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body c1e5bed6e50fc18f7e4c3583325541ce
+function millrace_evidence.document_costs(p_document_id uuid) returns jsonb language sql stable security definer set search_path=pg_catalog, pg_temp body d77e0368296a5bae81aa4da7c364f2d3
+function millrace_evidence.document_job(p_document_id uuid) returns TABLE(run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb, created_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone, updated_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body dde3771461a326463c79f4809a487091
   grant execute to authenticated
   grant execute to service_role
 function millrace_evidence.document_phases(p_document_id uuid) returns TABLE(id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count integer, parent_phase_id bigint, metadata jsonb, queued_at timestamp with time zone, started_at timestamp with time zone, completed_at timestamp with time zone) language sql stable security definer set search_path=pg_catalog, pg_temp body ab9a30feec704cbe538c84a06e072467
   grant execute to authenticated
   grant execute to service_role
-function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body a59f311d7d4f228cc2d2d00ef11ec6a8
+function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[]) returns numeric language sql stable security definer set search_path=pg_catalog, pg_temp body f920fe9d1aeab958595f74c0b45e9655
   grant execute to authenticated
   grant execute to service_role
 function millrace_evidence.link_queues() returns TABLE(place integer, queue text, ready bigint, in_backoff bigint, in_work bigint, oldest_due_at timestamp with time zone) language sql volatile security definer set search_path=pg_catalog, pg_temp body 017e39ce0c2c33a03ad8682024f02e3b
@@ -3488,7 +3528,7 @@ function public.approve_article() returns trigger language plpgsql volatile set 
 function public.article_entry_code(p_article ingestion_queue) returns smallint language sql stable set search_path=pg_catalog, pg_temp body aab53078e2b70af8621537b235fb2cea
 function public.article_lacks(p_article ingestion_queue) returns text language sql immutable set search_path=pg_catalog, pg_temp body 5f91b24113c2d046a0edb8f2e1c203fa
 function public.articles_apply_fetch(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1bac49a5957ae294f959d8eb8c5ae704
-function public.articles_apply_publish(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e155292ee8e600d6631c109e7dd2c98f
+function public.articles_apply_publish(p_items jsonb) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 369e354a50b54e4c1e5d4a0e44448784
 function public.articles_apply_score(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 00af79218e5c23b845e40bb327b8e305
 function public.articles_apply_summarize(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body fb8ab10993be79bfe4915308aa1d684b
 function public.articles_apply_tag(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body a5cc5358031e8788302949d46296bced
@@ -3505,7 +3545,8 @@ function public.canonical_url(p_text text) returns text language plpgsql immutab
   grant execute to service_role
 function public.check_claims() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off body 7bb23a3c94575ea32e1f2e86428ecd85
 function public.check_link_address() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 92a7f21ae45422183f71b421962cb7ce
-function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 99fa6f7d537cd9adf34edc2815346caa
+function public.claim_articles(p_queue_ids uuid[]) returns SETOF uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body a43c46981ad1558fbad0026f37b95206
+function public.claim_entered(p_article ingestion_queue) returns ingestion_queue language plpgsql volatile set search_path=pg_catalog, pg_temp body 921af209dad763bb07f43183c40661b7
 function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 63a036d2a0b39798799a9561f773be55
 function public.clerk_org_id() returns text language sql stable set search_path=pg_catalog, pg_temp body 79308d2512ad14a1411ef6afd8e23472
   grant execute to authenticated
@@ -3515,13 +3556,17 @@ function public.company_key(p_name text) returns text language sql immutable par
 function public.draft_link_page(p_link_id bigint, p_job_id text, p_page jsonb) returns void language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7df3b0fcb4df4397b1a4d2ef17c8906a
   grant execute to service_role
 function public.edit_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 623c53384c88ab44120b6162c13758f0
-function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body ef440d394ad33ea53c62155bd351aa7a
+function public.enter_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 8a35734efa95f1a7302621b11635c4e6
+function public.fingerprint_scope(p_let_in boolean, p_added_by uuid) returns text language sql immutable set search_path=pg_catalog, pg_temp body 832a6a7ec7892fb5c9c7baaafbc4413d
 function public.insert_links(p_source link_sources, p_links jsonb) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 0b5545ebd6efa9b1e6b6331f43669f44
 function public.insert_pages(p_parent text, p_items jsonb) returns TABLE(item_key text, entity_id text) language sql volatile set search_path=pg_catalog, pg_temp body 4f3e620ce379cd8e4624653c6293bcfe
 function public.is_curator() returns boolean language sql stable set search_path=pg_catalog, pg_temp body ef2fd14165bf3e0d3de0ff62a8b05e8b
   grant execute to authenticated
+  grant execute to service_role
 function public.keep_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 1f8be248133952e16c73f9c0c0dad463
+function public.keep_publication() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body eccc4e53434692abde0abcaa0e85bb13
 function public.kg_key(p_name text) returns text language sql immutable set search_path=pg_catalog, pg_temp body 0cd05e24769a7ff7ea1d4dd881896a89
+function public.let_article_in() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 56f268be05e339400f8b594c718aeddb
 function public.link_was_at(p_link_id bigint, VARIADIC p_stages text[]) returns boolean language sql stable set search_path=pg_catalog, pg_temp body a1b90f34d25bbf9cba74b0ce5328af91
 function public.millrace_act(p_request jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 559856e2c7713bfd93cf30fbcf7efe2b
   grant execute to authenticated
@@ -3597,7 +3642,7 @@ function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid) re
   grant execute to service_role
 function public.millrace_wake(p_stages jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 58f05ff5e5b7a036880ec0cd65f5e8ef
   grant execute to service_role
-function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body 8c3005228b5d2543c01676d28a3917f5
+function public.move_article() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body e4cec738cf2e3d5207d2721e6547eac4
 function public.names_in_chunks(p_items jsonb) returns TABLE(chunk_id uuid, clerk_org_id text, key text, name text, type text, description text) language sql stable set search_path=pg_catalog, pg_temp body 6e516c18ddcf5bbdbe8581ef7fbb86ad
 function public.note_classifier() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body f46c63d112cac6d5b1b1ba667982884a
 function public.note_link_events(p_event text, p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 42777c64a6453e4f6a19b5598767f2c0
@@ -3611,11 +3656,16 @@ function public.postpone_source(p_source_id uuid, p_error text) returns void lan
   grant execute to service_role
 function public.prepare_link_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body dd80ecb1aade52fdcc7abc7db033655b
 function public.prepare_source() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 9a76c220c882198b64d8b1727c33432a
+function public.refuse_fetch() returns trigger language plpgsql volatile set search_path=pg_catalog, pg_temp body aa0245b2ebdcb1b0681064959f62cd34
+function public.remove_publication() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 7ee5950844a8b17af9ee512331c2cec2
 function public.save_companies(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 292cec6d3fd578f8a0b95d4c1a432d79
 function public.save_links(p_source_id uuid, p_links jsonb, p_before jsonb, p_cursor jsonb) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 130c47c3cdb6f5a8d6fd12b78942b4b3
   grant execute to service_role
 function public.site_notice_told(p_items jsonb) returns void language sql volatile set search_path=pg_catalog, pg_temp body 04a5cea24405025bd376f1cbf15ade83
 function public.text_fingerprint(p_text text) returns text language sql immutable strict set search_path=pg_catalog, pg_temp body 6ae0faea56118b04078b235d970823f9
+function public.too_long(p_field text, p_bytes bigint, p_most bigint) returns boolean language plpgsql immutable set search_path=pg_catalog, pg_temp body 551a41baf37d12b7317ed3d90faeb0ef
+  grant execute to authenticated
+  grant execute to service_role
 function public.track_publication_edit(p_publication_id uuid, p_queue_id uuid, p_old jsonb, p_new jsonb, p_changed_by text) returns uuid language plpgsql volatile set search_path=pg_catalog, pg_temp body 0eef42d9cffaa00f9f355370cf51059f
   grant execute to authenticated
   grant execute to service_role
@@ -3625,5 +3675,6 @@ function public.unknown_urls(p_urls text[]) returns text[] language sql stable s
   grant execute to service_role
 function public.url_fingerprint(p_url text) returns text language plpgsql immutable strict set search_path=pg_catalog, pg_temp body 35252a0918ed48dc0831a036da6bc0ff
   grant execute to service_role
+function public.withdraw_article() returns trigger language plpgsql volatile security definer set search_path=pg_catalog, pg_temp body 29ec9b442cbf49406c676f8b19d19427
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" call millrace.sweep_all()

@@ -92,10 +92,10 @@ export function codeOf(statements: Statement[]): Code {
   };
 }
 
-/** What attach() writes for all pipelines together: what it hands to write_way(), or creates by a text of its own. */
+/** What attach() writes for all pipelines together: what it names to write_way() and write_function(), or in a text. */
 export function writtenFunctions(statements: Statement[]): string[] {
   const names = statements.flatMap(({ kind, text }) => {
-    const ways = [...text.matchAll(/write_way\(\s*'(\w+)'/g)];
+    const ways = [...text.matchAll(/write_(?:way|function)\(\s*'(\w+)/g)];
     const created = [...text.matchAll(/^\s*create or replace function millrace\.(\w+)/gm)];
     return [...ways, ...(kind === 'CreateFunctionStmt' ? created.slice(1) : created)].map(([, name = '']) => name);
   });

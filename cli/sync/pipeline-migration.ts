@@ -57,7 +57,8 @@ export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string,
     '',
     ...(shown ? [`select millrace.add_columns('${pipeline.entity.table.replaceAll("'", "''")}', ${names});`, ''] : []),
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
-    `select millrace.define($pipeline$${compactText(pipeline)}$pipeline$);`,
+    // A name may hold the tag that ends the text.
+    `select millrace.define($pipeline$${compactText(pipeline).replaceAll(/\$(?=pipeline\$)/g, '\\u0024')}$pipeline$);`,
     '',
   ].join('\n');
 }
@@ -100,12 +101,20 @@ function startingRights(now: DefinitionJson, before: DefinitionJson | undefined)
     const granted = wanted.filter((column) => !old.includes(column));
     const revoked = old.filter((column) => kept.includes(column) && !wanted.includes(column));
     return [
-      ...(granted.length > 0 ? [`grant update (${granted.join(', ')}) on ${now.entity.table} to ${role};`] : []),
-      ...(revoked.length > 0 ? [`revoke update (${revoked.join(', ')}) on ${now.entity.table} from ${role};`] : []),
+      ...(granted.length > 0
+        ? [`grant update (${granted.map(quoted).join(', ')}) on ${now.entity.table} to ${role};`]
+        : []),
+      ...(revoked.length > 0
+        ? [`revoke update (${revoked.map(quoted).join(', ')}) on ${now.entity.table} from ${role};`]
+        : []),
     ];
   });
   return lines.length > 0 ? [...lines, ''] : [];
 }
+
+/** A column as SQL names it, whatever its name is; those of stages are plain. */
+const quoted = (column: string) =>
+  /^[a-z][a-z0-9_]*_status$/.test(column) ? column : `"${column.replaceAll('"', '""')}"`;
 
 /** The statuses of a pipeline by the roles that may write them. */
 function statusesByRole(pipeline: DefinitionJson | undefined): Map<string, string[]> {

@@ -11,7 +11,16 @@ const listed = 'id,title,url,status_code,status_changed_at,entry_type,score';
 const $ = (id) => document.getElementById(id);
 
 /** What the page knows: who is signed in, the codes by number, the list that is shown and the article that is open. */
-const state = { session: null, codes: new Map(), counts: new Map(), listCode: 300, shown: [], open: null, draft: null };
+const state = {
+  session: null,
+  codes: new Map(),
+  counts: new Map(),
+  uncounted: new Set(),
+  listCode: 300,
+  shown: [],
+  open: null,
+  draft: null,
+};
 
 // ---- Speaking to the project --------------------------------------------------------------------------------------------
 
@@ -219,10 +228,11 @@ function showSignIn() {
 
 // ---- The list -----------------------------------------------------------------------------------------------------------
 
-/** Asks how many articles stand at each code. It reads the whole table, so only a list that is opened asks. */
+/** Asks how many articles stand at each code; of a step with more than a thousand it counts those that entered first. */
 async function fetchCounts() {
-  const found = await rows('article_backlog', { select: 'code,articles' });
+  const found = await rows('article_backlog', { select: 'code,articles,more' });
   state.counts = new Map(found.map(({ code, articles }) => [code, articles]));
+  state.uncounted = new Set(found.filter(({ more }) => more).map(({ code }) => code));
 }
 
 /** Keeps the counts after an article has moved. */
@@ -242,7 +252,7 @@ function drawCodes() {
       'a',
       { href: `#/${code}`, title: description ?? '' },
       make('span', {}, codeName(code)),
-      ` ${count}`,
+      ` ${count}${state.uncounted.has(code) ? '+' : ''}`,
     );
     if (count === 0) link.className = 'none';
     if (code === current) link.setAttribute('aria-current', 'page');
@@ -255,6 +265,8 @@ async function fetchList(offset = 0) {
   const query = {
     select: listed,
     status_code: `eq.${state.listCode}`,
+    // By which the table has an index.
+    status_step: `eq.${Math.floor(state.listCode / 10)}`,
     order: 'status_changed_at,id',
     limit: pageSize,
     offset,
@@ -348,7 +360,10 @@ function movesAt(article) {
       ['Save and stop editing', 310, true, 'Saved.'],
       ['Reject', 540, false, 'Rejected.'],
     ],
-    400: [['Edit', 320, false, 'You can edit the text now. The site shows the old one until you publish again.']],
+    400: [
+      ['Edit', 320, false, 'You can edit the text now. The site shows the old one until you publish again.'],
+      ['Take off the site', 300, false, 'The site is told to show it no longer. It waits for a review again.'],
+    ],
     500: retried ? [['Try again', retried, false, 'It is tried again.']] : [],
     510: [['Fetch it again', 110, false, 'It is fetched again.']],
     520: [['It is no duplicate', article.content ? 120 : 110, false, 'It goes on as an article of its own.']],
@@ -457,7 +472,9 @@ function drawFacts(article) {
     Entered:
       article.entry_type === article.entered_as ? article.entered_as : `${article.entered_as}, ${article.entry_type}`,
     Score: article.score?.toFixed(2),
-    'Copy of': article.duplicate_of && make('a', { href: `#/article/${article.duplicate_of}` }, article.duplicate_of),
+    'Copy of': article.duplicate_of
+      ? make('a', { href: `#/article/${article.duplicate_of}` }, article.duplicate_of)
+      : article.is_copy && 'an article that somebody else has added',
   };
   const known = Object.entries(facts).filter(([, value]) => value);
   return make('dl', {}, ...known.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));

@@ -1278,6 +1278,26 @@ comment on column millrace.runs.since is
   'was cancelled, or left a stage out by a bypass. Kept for pipelines with bounds for their runs.';
 create index bypassed_by_run on millrace.bypassed (run_id);
 
+-- Former runs: what is kept of a row's runs once they are pruned
+
+create table millrace.former_runs (
+  pipeline_id int not null
+    constraint former_runs_pipeline_fkey references millrace.pipelines on delete cascade,
+  entity_id text not null,
+  run_id bigint not null,
+  trace_id uuid,
+  status millrace.run_status not null,
+  metadata jsonb,
+  costs jsonb not null,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  constraint former_runs_pkey primary key (pipeline_id, entity_id)
+);
+comment on table millrace.former_runs is
+  'One row for each entity whose runs were pruned: the last of these, and what all of them cost, '
+  'by stage in US dollars. It goes with the entity.';
+
 -- Which function a wake-up went to: pg_net forgets the address with the request, and its answer
 -- alone does not say whose it is.
 
@@ -1630,16 +1650,17 @@ as $$
           where d.id = any (vs.dependents) order by d.id),
         p_was), E',\n      ' order by vs.position), p_from)
     || string_agg(format($branch$
-    if v_written.%1$I is not null then
+    if v_written.%4$s is not null then
       for v_group in
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
           array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
-        from unnest(v_written.%1$I) w group by w.status order by w.status
+        from unnest(v_written.%4$s) w group by w.status order by w.status
       loop
         perform millrace.on_status_written(
           %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
-    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
+    end if;$branch$, s.name, p_key_type, p_pipeline.id,
+      millrace.quote_field(s.name)), '' order by vs.position)
   from millrace.version_stages vs
   join millrace.stages s on s.id = vs.stage_id
   where vs.version_id = p_pipeline.current_version_id
@@ -1654,24 +1675,28 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+  perform millrace.write_function(format(
+    '%I() returns trigger security definer set enable_nestloop = off',
+    p_pipeline.name || '__intake'), format($f$
 declare
   v_written record;
   v_group record;
 begin
   if tg_op = 'UPDATE' then
-%2$s
+%s
   else
-%3$s
+%s
   end if;
   return null;
-end $$;
-create or replace trigger %4$I after insert on %5$s referencing new table as new_rows
+end $f$,
+    millrace.intake_body(p_pipeline, p_key_type, format(
+      'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
+    -- A fresh row has no old statuses: they count as pending.
+    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending''')));
+  execute format($f$
+create or replace trigger %2$I after insert on %3$s referencing new table as new_rows
   for each statement execute function millrace.%1$I();
-create or replace trigger %6$I after update on %5$s
+create or replace trigger %4$I after update on %3$s
   referencing old table as old_rows new table as new_rows
   for each statement
   -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may
@@ -1679,12 +1704,8 @@ create or replace trigger %6$I after update on %5$s
   when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
     or not has_schema_privilege('millrace', 'create'))
   execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__intake',
-    millrace.intake_body(p_pipeline, p_key_type, format(
-      'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
-    -- A fresh row has no old statuses: they count as pending.
-    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending'''),
-    'millrace_' || p_pipeline.name || '_inserted', p_pipeline.entity_table,
+    p_pipeline.name || '__intake', 'millrace_' || p_pipeline.name || '_inserted',
+    p_pipeline.entity_table,
     'millrace_' || p_pipeline.name || '_updated');
 end
 $write$;
@@ -1752,16 +1773,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, %2$s) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_stage text, %s) returns boolean', p_function, p_arguments), format($f$
 #variable_conflict use_variable
 begin
-  case p_stage%3$s
+  case p_stage%s
   else return false;
   end case;
   return true;
-end $$$f$, p_function, p_arguments, p_branches);
+end $f$, p_branches));
 end
 $write$;
 
@@ -1797,17 +1817,16 @@ begin
         s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
         s.name || '_status', s.name || '_started_at'), '' order by s.id)
       from unnest(v_stages) s));
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_dependents text[], p_ids text[]) returns boolean',
+    p_pipeline.name || '__queued'), format($f$
 #variable_conflict use_variable
 begin
   -- Without a stage it only clears, and leaves rows alone that are clear.
-  update %2$s e set %3$s
-  where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
+  update %s e set %s
+  where e.%I = any (p_ids::%s[]) and (p_stage is not null or %s);
   return true;
-end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
+end $f$, p_pipeline.entity_table,
     (select string_agg(format('%1$I = case when p_stage = %2$L then ''queued'' '
         'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ',
         s.name || '_status', s.name) || (
@@ -1818,7 +1837,7 @@ end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
      from unnest(v_stages) s),
     p_pipeline.entity_key, p_key_type,
     (select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id)
-     from unnest(v_stages) s));
+     from unnest(v_stages) s)));
 end
 $write$;
 
@@ -1873,26 +1892,23 @@ declare
      from unnest(v_columns) with ordinality c(name, place)),
     p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns json[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[], p_each bigint) returns json[]', p_pipeline.name || '__rows'),
+    format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select case when (p_each < %3$s) is not true then to_json(x) end from %2$s)
+    select (select case when (p_each < %s) is not true then to_json(x.*) end from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $$$f$, p_pipeline.name || '__rows', v_row,
-    millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true));
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true), v_row));
+  perform millrace.write_function(
+    format('%I(p_ids text[]) returns bigint[]', p_pipeline.name || '__sizes'), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select %3$s from %2$s)
+    select (select %s from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $$$f$, p_pipeline.name || '__sizes', v_row,
-    millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false));
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false), v_row));
 end
 $write$;
 
@@ -1903,22 +1919,20 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_wait boolean default false)
-returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(format(
+    '%I(p_ids text[], p_wait boolean default false) returns text[]',
+    p_pipeline.name || '__lock'), format($f$
 #variable_conflict use_variable
 begin
   if p_wait then
     return array(
-      select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
-      order by e.%2$I for no key update);
+      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+      order by e.%1$I for no key update);
   end if;
   return array(
-    select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
-    order by e.%2$I for no key update skip locked);
-end $$$f$,
-    p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
+    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+    order by e.%1$I for no key update skip locked);
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type));
 end
 $write$;
 
@@ -1935,26 +1949,24 @@ begin
       p_pipeline.name || '__metadata');
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns jsonb[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[]) returns jsonb[]', p_pipeline.name || '__metadata'), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select e.%5$I::jsonb from %3$s e where e.%2$I = i.id::%4$s)
+    select (select e.%4$I::jsonb from %2$s e where e.%1$I = i.id::%3$s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'metadata_unreadable', %6$L || sqlerrm,
-      jsonb_build_object('column', %5$L));
+    perform millrace.report('error', 'metadata_unreadable', %5$L || sqlerrm,
+      jsonb_build_object('column', %4$L));
     return array_fill(null::jsonb, array[cardinality(p_ids)]);
-end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table,
-    p_key_type, p_pipeline.metadata_column,
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column,
     format('The metadata of pipeline %s cannot be read, so that its runs start without: ',
-      p_pipeline.name));
+      p_pipeline.name)));
 end
 $write$;
 
@@ -1966,38 +1978,37 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', p_pipeline.name || '__deleted'), format($f$
 #variable_conflict use_variable
 begin
   if tg_op = 'TRUNCATE' then
     perform millrace.delete_runs(array(
       select r.id from millrace.runs r
-      where r.pipeline_id = %2$s order by r.id for update));
-    perform millrace.forget_begun(%2$s, null);
+      where r.pipeline_id = %1$s order by r.id for update));
+    perform millrace.forget_begun(%1$s, null);
   else
-    perform millrace.forget(%2$s, array(select d.%3$I::text from deleted d));
+    perform millrace.forget(%1$s, array(select d.%2$I::text from deleted d));
   end if;
   return null;
-end $$;
-create or replace trigger %4$I after delete on %5$s referencing old table as deleted
-  for each statement execute function millrace.%1$I();
-create or replace trigger %6$I after truncate on %5$s
-  for each statement execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key,
-    'millrace_' || p_pipeline.name || '_deleted', p_pipeline.entity_table,
-    'millrace_' || p_pipeline.name || '_truncated');
+end $f$, p_pipeline.id, p_pipeline.entity_key));
   execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+create or replace trigger %2$I after delete on %3$s referencing old table as deleted
+  for each statement execute function millrace.%1$I();
+create or replace trigger %4$I after truncate on %3$s
+  for each statement execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__deleted', 'millrace_' || p_pipeline.name || '_deleted',
+    p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_truncated');
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', p_pipeline.name || '__key'), format($f$
 #variable_conflict use_variable
 begin
   raise exception
     'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
-    tg_relid::regclass, old.%3$I, new.%3$I
+    tg_relid::regclass, old.%1$s, new.%1$s
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-end $$;
+end $f$, millrace.quote_field(p_pipeline.entity_key)));
+  execute format($f$
 create or replace trigger %4$I before update of %3$I on %2$s for each row
   when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
     p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key,
@@ -2082,6 +2093,27 @@ begin
 end
 $$;
 
+-- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
+-- which quote_ident() leaves as they are.
+create or replace function millrace.quote_field(p_name text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '"' || replace(p_name, '"', '""') || '"'
+$$;
+
+-- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
+-- table's or column's name may hold whatever ends a dollar quote.
+create or replace function millrace.write_function(p_head text, p_body text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format('create or replace function millrace.%s '
+    'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head, p_body);
+end
+$write$;
+
 -- Creates a function that leads to one written for each pipeline.
 create or replace function millrace.write_way(
   p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text
@@ -2090,18 +2122,16 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I%2$s
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(quote_ident(p_function) || p_signature, format($f$
 #variable_conflict use_variable
 begin
-%3$s
+%s
 return null;
-end $$;
-comment on function millrace.%1$I is %4$L;
-revoke all on function millrace.%1$I from public$f$, p_function, p_signature,
-    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end,
-    'Written by attach(): ' || p_comment);
+end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end));
+  execute format($f$
+comment on function millrace.%1$I is %2$L;
+revoke all on function millrace.%1$I from public$f$,
+    p_function, 'Written by attach(): ' || p_comment);
 end
 $write$;
 
@@ -2181,12 +2211,9 @@ declare
     from unnest(p_names) with ordinality n(name, place)
     order by n.place);
 begin
-  execute format($f$
-create or replace function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
-  p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
+  perform millrace.write_function(
+    'project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
+    'p_ids text[], p_dependents text[]) returns boolean', format($f$
 #variable_conflict use_variable
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
@@ -2201,11 +2228,10 @@ begin
 %s
   v_said := set_config('millrace.projecting', v_outer, true);
   return v_written;
-end $$;
-comment on function millrace.project_entities is
-  'Written by attach(): the projecting statements of all pipelines.';
-revoke all on function millrace.project_entities from public$f$,
-    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branches) else '' end);
+end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branches) else '' end));
+  comment on function millrace.project_entities is
+    'Written by attach(): the projecting statements of all pipelines.';
+  revoke all on function millrace.project_entities from public;
 end
 $write$;
 
@@ -8036,6 +8062,7 @@ declare
 begin
   begin
     perform millrace.remember_begun(p_run_ids);
+    perform millrace.keep_former_runs(p_run_ids);
     perform millrace.forget_worked(p_run_ids);
     perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);
@@ -11844,25 +11871,25 @@ as $write$
 declare
   v_status text := p_pipeline.status ->> 'column';
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', p_pipeline.name || '__adopted'), format($f$
 begin
-  if tg_op = 'INSERT' and new.%2$I is null and new.%3$I is not null
-      or tg_op = 'UPDATE' and new.%2$I is not distinct from old.%2$I
-        and old.%2$I is not null and new.%3$I is distinct from old.%3$I then
-    new.%2$I := millrace.value_meant(%4$s, new.%3$I::text, %5$s::text);
-  elsif new.%2$I is not null and (tg_op = 'INSERT' or new.%2$I is distinct from old.%2$I)
-      and not millrace.old_means(%4$s, new.%3$I::text, new.%2$I::text) then
-    new.%3$I := coalesce(millrace.old_value_of(%4$s, new.%2$I::text), new.%3$I::text);
+  if tg_op = 'INSERT' and new.%1$s is null and new.%2$s is not null
+      or tg_op = 'UPDATE' and new.%1$s is not distinct from old.%1$s
+        and old.%1$s is not null and new.%2$s is distinct from old.%2$s then
+    new.%1$s := millrace.value_meant(%3$s, new.%2$s::text, %4$s::text);
+  elsif new.%1$s is not null and (tg_op = 'INSERT' or new.%1$s is distinct from old.%1$s)
+      and not millrace.old_means(%3$s, new.%2$s::text, new.%1$s::text) then
+    new.%2$s := coalesce(millrace.old_value_of(%3$s, new.%1$s::text), new.%2$s::text);
   end if;
   return new;
-end $$;
-create or replace trigger %6$I before insert or update of %2$I, %3$I on %7$s
+end $f$, millrace.quote_field(v_status), millrace.quote_field(p_old_column), p_pipeline.id,
+    millrace.value_call(p_pipeline, p_old_column, p_function, 'new')));
+  execute format($f$
+create or replace trigger %2$I before insert or update of %3$I, %4$I on %5$s
   for each row execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__adopted', v_status, p_old_column, p_pipeline.id,
-    millrace.value_call(p_pipeline, p_old_column, p_function, 'new'),
-    'millrace_' || p_pipeline.name || '_adopted', p_pipeline.entity_table);
+    p_pipeline.name || '__adopted', 'millrace_' || p_pipeline.name || '_adopted', v_status,
+    p_old_column, p_pipeline.entity_table);
   execute format('revoke all on function millrace.%I() from public',
     p_pipeline.name || '__adopted');
 exception when lock_not_available then
@@ -12234,8 +12261,8 @@ begin
     return format('%s(%s)', millrace.function_named(
       p_function, p_pipeline.entity_table::text)::regproc, p_row);
   elsif millrace.function_named(p_function, v_type) is not null then
-    return format('%s(%s.%I)', millrace.function_named(p_function, v_type)::regproc,
-      p_row, p_old_column);
+    return format('%s(%s.%s)', millrace.function_named(p_function, v_type)::regproc,
+      p_row, millrace.quote_field(p_old_column));
   end if;
   raise exception 'p_value_function is %, which is no function of a row of % or of one %',
     coalesce(p_function, 'null'), p_pipeline.entity_table, v_type
@@ -17844,6 +17871,64 @@ begin
 end
 $$;
 
+-- Adds costs by stage up.
+create or replace function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
+  from (
+    select c.key as stage, sum(c.value::numeric) as cost
+    from (
+      select * from jsonb_each_text(p_one)
+      union all
+      select * from jsonb_each_text(p_other)) c
+    group by c.key) s
+$$;
+
+-- Keeps of runs that are about to be pruned what they have cost, and the last of each row. A child
+-- is counted to its parent. It may hash, as keep_costs() may.
+create or replace function millrace.keep_former_runs(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = on
+set jit = off set plan_cache_mode = force_custom_plan
+as $$
+begin
+  with root as materialized (
+    select r.*
+    from millrace.runs r
+    where r.id = any (p_run_ids) and r.fan_out_id is null
+  ), cost as materialized (
+    select r.pipeline_id, r.entity_id, s.name, sum(c.cost_usd) as cost_usd
+    from millrace.attempt_costs(array(select r.id from root r)) c
+    join root r on r.id = c.run_id
+    join millrace.stages s on s.id = c.stage_id
+    where c.cost_usd is not null
+    group by r.pipeline_id, r.entity_id, s.name
+  ), total as (
+    select c.pipeline_id, c.entity_id, jsonb_object_agg(c.name, c.cost_usd) as costs
+    from cost c
+    group by c.pipeline_id, c.entity_id
+  )
+  insert into millrace.former_runs as f (pipeline_id, entity_id, run_id, trace_id, status, metadata,
+    costs, created_at, started_at, finished_at)
+  select distinct on (r.pipeline_id, r.entity_id) r.pipeline_id, r.entity_id, r.id, r.trace_id,
+    r.status, millrace.metadata_of(r.id), coalesce(t.costs, '{}'), r.created_at, (
+      select min(a.started_at)
+      from millrace.attempts a
+      where a.run_id = r.id), r.finished_at
+  from root r
+  left join total t on t.pipeline_id = r.pipeline_id and t.entity_id = r.entity_id
+  order by r.pipeline_id, r.entity_id, r.id desc
+  on conflict on constraint former_runs_pkey do update
+  set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
+    metadata = excluded.metadata, costs = millrace.sum_costs(f.costs, excluded.costs),
+    created_at = excluded.created_at, started_at = excluded.started_at,
+    finished_at = excluded.finished_at;
+end
+$$;
+
 -- Sums the cost of one run up.
 create or replace function millrace.cost_of(p_run bigint) returns numeric
 language sql stable
@@ -17880,12 +17965,21 @@ language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd)
-  from millrace.attempt_costs(array(
-    select r.id
-    from millrace.runs r
-    join millrace.pipelines p on p.id = r.pipeline_id
+  from (
+    select t.cost_usd
+    from millrace.attempt_costs(array(
+      select r.id
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where p.name = p_pipeline
+        and r.entity_id = any (p_entity_ids))) t
+    union all
+    select k.value::numeric
+    from millrace.former_runs f
+    join millrace.pipelines p on p.id = f.pipeline_id
+    cross join lateral jsonb_each_text(f.costs) k
     where p.name = p_pipeline
-      and r.entity_id = any (p_entity_ids))) c
+      and f.entity_id = any (p_entity_ids)) c
 $$;
 
 -- Cut-over: the flag, and which way it sends a row.
@@ -21441,9 +21535,8 @@ begin
     execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns jsonb[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[], p_each bigint) returns jsonb[]', v_name), format($f$
 #variable_conflict use_variable
 begin
   return (
@@ -21451,22 +21544,21 @@ begin
       select i.place, r.*
       from unnest(p_ids) with ordinality i(id, place)
       left join lateral (
-        select (p_each < %2$s) is not true as fits, %3$s
-        from %4$s x
-        where x.%5$I = i.id::%6$s
+        select (p_each < %s) is not true as fits, %s
+        from %s x
+        where x.%I = i.id::%s
         limit 1) r on true
     ), asked as (
       select array_agg(b.place) as places, case when b.fits then
-          jsonb_build_object('entity', jsonb_build_object(%7$s)) end as asked
+          jsonb_build_object('entity', jsonb_build_object(%s)) end as asked
       from brought b
-      group by b.fits, %8$s
+      group by b.fits, %s
     )
     select coalesce(array_agg(g.asked order by g.place), '{}')
     from (select a.asked, unnest(a.places) as place from asked a) g);
-end $$$f$,
-    v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
     v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
-    v_asked.names);
+    v_asked.names));
 end
 $write$;
 
@@ -21740,6 +21832,9 @@ begin
   delete from millrace.begun_rows b
   where b.pipeline_id = p_pipeline_id
     and (p_entity_ids is null or b.entity_id = any (p_entity_ids));
+  delete from millrace.former_runs f
+  where f.pipeline_id = p_pipeline_id
+    and (p_entity_ids is null or f.entity_id = any (p_entity_ids));
 end
 $$;
 
@@ -25231,26 +25326,25 @@ declare
   v_ids int[];
   v_names text[];
 begin
-  execute case when p_pipeline.quota is null then
-    format('drop function if exists millrace.%I(text[])', v_function)
-  else format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  if p_pipeline.quota is null then
+    execute format('drop function if exists millrace.%I(text[])', v_function);
+  else
+    perform millrace.write_function(
+      format('%I(p_ids text[]) returns text[]', v_function), format($f$
 #variable_conflict use_variable
 begin
-  return %2$s;
+  return %s;
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'quota_key_failed', %3$L || sqlerrm);
+    perform millrace.report('error', 'quota_key_failed', %L || sqlerrm);
     return array_fill(''::text, array[cardinality(p_ids)]);
-end $$$f$,
-    v_function,
-    millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
-    format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
-      p_pipeline.name)) end;
+end $f$, millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
+      format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
+        p_pipeline.name)));
+  end if;
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
@@ -27735,16 +27829,17 @@ begin
   into v_branches
   from millrace.stages s
   where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  execute case when v_branches is null then
-    format('drop function if exists millrace.%I(text, text[])', v_function)
-  else format($f$
-create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  if v_branches is null then
+    execute format('drop function if exists millrace.%I(text, text[])', v_function);
+  else
+    perform millrace.write_function(
+      format('%I(p_stage text, p_ids text[]) returns text[]', v_function), format($f$
 #variable_conflict use_variable
 begin
-  case p_stage%2$s
+  case p_stage%s
   end case;
-end $$$f$, v_function, v_branches) end;
+end $f$, v_branches));
+  end if;
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
@@ -30394,25 +30489,24 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_changes millrace.change[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_changes millrace.change[]) returns boolean',
+    p_pipeline.name || '__apply_outcomes'), format($f$
+#variable_conflict use_variable
 declare
   v_now timestamptz := millrace.now();
   v_ready int;
   v_ids text[];
   v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
-begin%5$s
+begin%4$s
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
         and min(cardinality(c.queued)) = max(cardinality(c.queued))
       then max(cardinality(c.queued)) end
     from unnest(p_changes) c);
-  if v_ready = 1 or v_ready = 0 and p_stage = any (%4$L::text[]) then
-    case p_stage%2$s
+  if v_ready = 1 or v_ready = 0 and p_stage = any (%3$L::text[]) then
+    case p_stage%1$s
     else null;
     end case;
   end if;
@@ -30421,11 +30515,10 @@ begin%5$s
     from unnest(p_changes) c
     where c.status <> 'skipped'
     order by c.entity_id);
-  if cardinality(v_ids) > 0 then%3$s
+  if cardinality(v_ids) > 0 then%2$s
   end if;
   return true;
-end $$$f$,
-    p_pipeline.name || '__apply_outcomes',
+end $f$,
     coalesce((
       select string_agg(format(E'\n    when %L then%s\n    return true;', s.name,
         millrace.show_statement(p_pipeline, p_key_type, millrace.completed_targets(s), false)), ''
@@ -30441,7 +30534,7 @@ end $$$f$,
     (
       select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
       from unnest(p_stages) s
-      where millrace.is_plain_root(s, p_pipeline.status)));
+      where millrace.is_plain_root(s, p_pipeline.status))));
 end
 $write$;
 
@@ -30453,20 +30546,18 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_now timestamptz, p_ids text[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_now timestamptz, p_ids text[]) returns boolean',
+    p_pipeline.name || '__started'), format($f$
+#variable_conflict use_variable
 declare
   v_now timestamptz := p_now;
 begin
-  case p_stage%2$s
+  case p_stage%s
   else return false;
   end case;
   return true;
-end $$$f$,
-    p_pipeline.name || '__started',
+end $f$,
     coalesce((
       select string_agg(format(E'\n  when %L then%s', s.name,
         millrace.show_statement(p_pipeline, p_key_type, format($t$
@@ -30474,7 +30565,7 @@ end $$$f$,
           null::int as done_id, null::text as via, null::timestamptz as retry_at
         from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
       from unnest(p_stages) s
-      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;'));
+      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;')));
 end
 $write$;
 
@@ -30487,11 +30578,10 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_dependents text[], p_ids text[]) returns boolean',
+    p_pipeline.name || '__queued'), format($f$
+#variable_conflict use_variable
 declare
   v_now timestamptz := millrace.now();
   v_value text;
@@ -30502,20 +30592,20 @@ begin
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
   join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = s.id
-  where s.pipeline_id = %2$s
+  where s.pipeline_id = %s
     and s.name = p_stage
     and vs.unconditional;
   if v_value is null then
     return false;
-  end if;%3$s
+  end if;%s
   return true;
-end $$$f$,
-    p_pipeline.name || '__queued', p_pipeline.id,
+end $f$,
+    p_pipeline.id,
     millrace.show_statement(p_pipeline, p_key_type, $t$
         select i as id, v_value as value, 'queued'::text as phase, v_id as stage_id,
           null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
           null::text as error
-        from unnest(p_ids) i$t$, false));
+        from unnest(p_ids) i$t$, false)));
 end
 $write$;
 
@@ -31397,17 +31487,17 @@ begin
     execute format('drop function if exists millrace.%I() cascade', v_name);
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', v_name), format($f$
 begin
-  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
-    new.%3$I := old.%3$I;
+  if tg_op = 'UPDATE' and old.%1$s is not distinct from new.%1$s then
+    new.%2$s := old.%2$s;
   else
-    new.%3$I := millrace.now();
+    new.%2$s := millrace.now();
   end if;
   return new;
-end $$;
+end $f$, millrace.quote_field(v_status), millrace.quote_field(v_since)));
+  execute format($f$
 create or replace trigger %4$I before insert on %6$s
   for each row when (new.%2$I is not null) execute function millrace.%1$I();
 create or replace trigger %5$I before update on %6$s
@@ -31547,32 +31637,30 @@ declare
   v_since text := quote_ident(p_pipeline.status #>> '{history,since}');
   v_both text := format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key);
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off
-set work_mem = '32MB' as $$
+  perform millrace.write_function(format(
+    '%I() returns trigger security definer '
+    'set enable_nestloop = off set enable_seqscan = off set work_mem = ''32MB''',
+    p_pipeline.name || '__intake'), format($f$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_said text;
   v_written record; v_moved record;
 begin
-  if tg_op = 'UPDATE' then%2$s%3$s
-  else%4$s
-  end if;%5$s
+  if tg_op = 'UPDATE' then%s%s
+  else%s
+  end if;%s
   if v_written.ids is null then
     return null;
   end if;
-  perform millrace.on_values_written(%6$s, v_written.ids, v_written.was, v_written.now);
+  perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);
   return null;
-end $$;$f$,
-    p_pipeline.name || '__intake',
+end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
       format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
     millrace.intake_of_retries(p_pipeline, v_both),
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
       'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
-    millrace.taking_of_told(p_pipeline), p_pipeline.id);
+    millrace.taking_of_told(p_pipeline), p_pipeline.id));
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;
@@ -32420,26 +32508,24 @@ begin
     execute format('drop function if exists millrace.%I(text[])', p_pipeline.name || '__traces');
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns uuid[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[]) returns uuid[]', p_pipeline.name || '__traces'), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select e.%5$I::uuid from %3$s e where e.%2$I = i.id::%4$s)
+    select (select e.%4$I::uuid from %2$s e where e.%1$I = i.id::%3$s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'trace_unreadable', %6$L || sqlerrm,
-      jsonb_build_object('column', %5$L));
+    perform millrace.report('error', 'trace_unreadable', %5$L || sqlerrm,
+      jsonb_build_object('column', %4$L));
     return array_fill(null::uuid, array[cardinality(p_ids)]);
-end $$$f$, p_pipeline.name || '__traces', p_pipeline.entity_key, p_pipeline.entity_table,
-    p_key_type, p_pipeline.trace_column,
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.trace_column,
     format('The traces of pipeline %s cannot be read, so that each run starts with its own: ',
-      p_pipeline.name));
+      p_pipeline.name)));
 end
 $write$;
 
@@ -34340,8 +34426,8 @@ comment on function millrace.stage_costs(bigint) is
   'many attempts of its own it has.';
 
 comment on function millrace_evidence.entity_costs(text, text[]) is
-  'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
-  'included. Null where nobody named a price.';
+  'What all runs of these rows through a pipeline have cost in US dollars, their descendants and '
+  'those that were pruned included. Null where nobody named a price.';
 
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 
@@ -34662,7 +34748,8 @@ begin
       'millrace.write_metadata(millrace.pipelines, text)',
       'millrace.write_row_triggers(millrace.pipelines)',
       'millrace.detach_old(millrace.pipelines)', 'millrace.key_type(millrace.pipelines)',
-      'millrace.branches(int4[], text[])',
+      'millrace.branches(int4[], text[])', 'millrace.quote_field(text)',
+      'millrace.write_function(text, text)',
       'millrace.write_way(text, text, int4[], text[], text)', 'millrace.write_dispatch()',
       'millrace.write_project_entities(int4[], text[])', 'millrace.attach(text)',
       'millrace.latest_version(int4)',
@@ -34946,6 +35033,7 @@ begin
       'millrace.thresholds_hold(int8, jsonb)', 'millrace.open_runs(int4, int8[])',
       'millrace.runs_to_begin(int4, int8[])', 'millrace.unmet_runs(int4, int8[])',
       'millrace.attempt_costs(int8[])', 'millrace.keep_costs(int8[])',
+      'millrace.sum_costs(jsonb, jsonb)', 'millrace.keep_former_runs(int8[])',
       'millrace.cost_of(int8)', 'millrace.stage_costs(int8)',
       'millrace_evidence.entity_costs(text, text[])', 'millrace.use_new_pipeline()',
       'millrace.share_of(text)', 'millrace.new_way_ids(millrace.pipelines, text[])',

@@ -26,6 +26,21 @@ create table public.tag (
 );
 comment on table public.tag is 'The tags from which the stage tag chooses.';
 
+-- Refuses what is too long, by name and size; for the check constraints of the queue.
+create function public.too_long(p_field text, p_bytes bigint, p_most bigint) returns boolean
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception '% of an article has % bytes', p_field, p_bytes
+    using errcode = 'check_violation',
+      hint = format('Shorten it: %s may have %s bytes of UTF-8 at most.', p_field, p_most);
+end
+$$;
+revoke all on function public.too_long(text, bigint, bigint)
+  from public, anon, authenticated, service_role;
+grant execute on function public.too_long(text, bigint, bigint) to authenticated, service_role;
+
 create table public.ingestion_queue (
   id uuid constraint ingestion_queue_pkey primary key default gen_random_uuid(),
   url text,
@@ -48,26 +63,54 @@ create table public.ingestion_queue (
   entered_as text not null,
   duplicate_of uuid
     constraint ingestion_queue_duplicate_fkey references public.ingestion_queue on delete set null,
+  is_copy boolean not null default false,
   no_duplicate boolean not null default false,
+  let_in boolean not null default true,
   status_code smallint,
+  status_step smallint generated always as (status_code / 10) stored,
   status_changed_at timestamptz not null default now(),
   status_changes jsonb,
   status text,
   revision int not null default 0,
   added_by uuid default auth.uid(),
+  charged_to text generated always as (coalesce(added_by, id)::text) stored,
   created_at timestamptz not null default now(),
 
   constraint ingestion_queue_entry_type_known
     check (entry_type in ('discovered', 'manual', 'import', 'retry')),
   constraint ingestion_queue_entered_as_known
     check (entered_as in ('discovered', 'manual', 'import')),
-  constraint ingestion_queue_url_length check (octet_length(url) <= 8000),
+  -- Lists carry title and url of each article, the row all of it through every stage.
+  constraint ingestion_queue_url_length check (coalesce(octet_length(url), 0) <= 2048
+    or public.too_long('url', octet_length(url), 2048)),
+  constraint ingestion_queue_canonical_url_length
+    check (coalesce(octet_length(canonical_url), 0) <= 2048
+      or public.too_long('canonical_url', octet_length(canonical_url), 2048)),
+  constraint ingestion_queue_image_url_length check (coalesce(octet_length(image_url), 0) <= 2048
+    or public.too_long('image_url', octet_length(image_url), 2048)),
+  constraint ingestion_queue_thumbnail_length
+    check (coalesce(octet_length(thumbnail_url), 0) <= 2048
+      or public.too_long('thumbnail_url', octet_length(thumbnail_url), 2048)),
+  constraint ingestion_queue_title_length check (coalesce(octet_length(title), 0) <= 1000
+    or public.too_long('title', octet_length(title), 1000)),
+  constraint ingestion_queue_summary_length check (coalesce(octet_length(summary), 0) <= 8000
+    or public.too_long('summary', octet_length(summary), 8000)),
+  constraint ingestion_queue_tags_length check (coalesce(octet_length(tags::text), 0) <= 4000
+    or public.too_long('tags', octet_length(tags::text), 4000)),
+  constraint ingestion_queue_author_length check (coalesce(octet_length(author), 0) <= 1000
+    or public.too_long('author', octet_length(author), 1000)),
+  constraint ingestion_queue_language_length check (coalesce(octet_length(language), 0) <= 1000
+    or public.too_long('language', octet_length(language), 1000)),
+  constraint ingestion_queue_content_length check (coalesce(octet_length(content), 0) <= 1000000
+    or public.too_long('content', octet_length(content), 1000000)),
   -- A page shows what stands here as a link and as an image.
   constraint ingestion_queue_url_form check (url ~* '^https?://[^\s/]'),
   constraint ingestion_queue_thumbnail_form
     check (thumbnail_url !~* '^\s*[a-z][a-z0-9+.-]*:' or thumbnail_url ~* '^https?://')
 ) with (fillfactor = 70);
--- No index on status_code: it would end HOT updates. The stages' queues have their own.
+-- No index on status_code: it would end HOT updates. The stages' queues have their own; lists and
+-- counts go by the step, which lasts from one stage to the next.
+create index ingestion_queue_by_step on public.ingestion_queue (status_step, created_at);
 create index ingestion_queue_by_time on public.ingestion_queue (created_at);
 create index ingestion_queue_by_user on public.ingestion_queue (added_by)
   where added_by is not null;
@@ -81,6 +124,14 @@ comment on table public.ingestion_queue is
   'One row an article. status_code says where it stands (status_lookup); writing it moves it.';
 comment on column public.ingestion_queue.entered_as is
   'How the article entered first; entry_type becomes retry when it is started again.';
+comment on column public.ingestion_queue.is_copy is
+  'Another article has its address or text; duplicate_of names it to whoever may read it.';
+comment on column public.ingestion_queue.let_in is
+  'Its address and text are known to all articles that come later. What a user has added is let in '
+  'once a curator approves it: until then it is compared with what that user adds and what is.';
+comment on column public.ingestion_queue.status_step is 'The tens of status_code.';
+comment on column public.ingestion_queue.charged_to is
+  'Whose quota its runs count against: its user''s, or its own where no user has added it.';
 comment on column public.ingestion_queue.no_duplicate is
   'A person has looked: this is no copy of another article, whatever its address and text.';
 comment on column public.ingestion_queue.status is
@@ -139,7 +190,8 @@ comment on table public.publication is
   'What the site shows. An edit shows here once the article is 410.';
 
 -- Whose a fingerprint is: the first article with it. One article holds several (its URL, the
--- canonical one, its text), and two that finish together meet here.
+-- canonical one, its text), and two that finish together meet here. Those of an article that is not
+-- let in begin with its user's id, so that they mean nothing to anybody else's.
 create table public.article_fingerprint (
   fingerprint text constraint article_fingerprint_pkey primary key,
   queue_id uuid not null constraint article_fingerprint_queue_fkey

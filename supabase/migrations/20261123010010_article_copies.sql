@@ -47,6 +47,14 @@ as $$
       '[^[:alnum:]]+', '', 'g') as words) w
 $$;
 
+-- Says how an article's fingerprints begin: as they are once it is let in, else with its user's id.
+create function public.fingerprint_scope(p_let_in boolean, p_added_by uuid) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_let_in then '' else p_added_by || ':' end
+$$;
+
 -- Gives a fingerprint to an article unless another holds it, and says which: the original, where
 -- that is a copy itself. Waits for a transaction that is about to take the same one.
 create function public.claim_fingerprint(p_fingerprint text, p_queue_id uuid) returns uuid
@@ -73,19 +81,21 @@ end
 $$;
 
 -- Called by the apply function of fetch once it has written canonical_url and content: claims the
--- fingerprints of these articles, sets duplicate_of of those that are copies, and returns them.
+-- fingerprints of these articles, marks those that are copies, and returns them. What an article
+-- that is not let in copies is named where the same user has added it.
 create function public.claim_articles(p_queue_ids uuid[]) returns setof uuid
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_claims jsonb := (
-    select coalesce(jsonb_agg(jsonb_build_object('id', q.id, 'fingerprint', g.fingerprint)
-      order by g.fingerprint, q.id), '[]')
+    select coalesce(jsonb_agg(jsonb_build_object('id', q.id, 'known', g.known,
+      'fingerprint', s.scope || g.known) order by s.scope || g.known, q.id), '[]')
     from public.ingestion_queue q
     cross join lateral (values (public.url_fingerprint(q.canonical_url)),
-      (public.text_fingerprint(q.content))) g(fingerprint)
-    where q.id = any (p_queue_ids) and g.fingerprint is not null);
+      (public.text_fingerprint(q.content))) g(known)
+    cross join lateral public.fingerprint_scope(q.let_in, q.added_by) s(scope)
+    where q.id = any (p_queue_ids) and g.known is not null);
 begin
   -- In the order of the fingerprints, so that two batches never wait for each other in a circle.
   insert into public.article_fingerprint (fingerprint, queue_id)
@@ -97,13 +107,13 @@ begin
   from public.article_fingerprint f
   where f.queue_id = q.id
     and q.id = any (p_queue_ids)
-    and f.fingerprint like 'text:%'
-    and f.fingerprint = public.text_fingerprint(q.content)
+    and f.fingerprint =
+      public.fingerprint_scope(q.let_in, q.added_by) || public.text_fingerprint(q.content)
     and q.text_fingerprint is distinct from f.fingerprint;
   if not exists (
       select
-      from jsonb_to_recordset(v_claims) c(id uuid, fingerprint text)
-      join public.article_fingerprint f using (fingerprint)
+      from jsonb_to_recordset(v_claims) c(id uuid, known text, fingerprint text)
+      join public.article_fingerprint f on f.fingerprint in (c.fingerprint, c.known)
       where f.queue_id <> c.id) then
     return;
   end if;
@@ -111,15 +121,16 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('public.claim_articles', 0));
   return query
   with met as materialized (
-    select distinct on (c.id) c.id, coalesce(o.duplicate_of, o.id) as original
-    from jsonb_to_recordset(v_claims) c(id uuid, fingerprint text)
-    join public.article_fingerprint f using (fingerprint)
+    select distinct on (c.id) c.id, coalesce(o.duplicate_of, o.id) as original, o.added_by
+    from jsonb_to_recordset(v_claims) c(id uuid, known text, fingerprint text)
+    join public.article_fingerprint f on f.fingerprint in (c.fingerprint, c.known)
     join public.ingestion_queue o on o.id = f.queue_id
     where c.id not in (o.id, coalesce(o.duplicate_of, o.id))
     order by c.id, o.created_at, o.id
   )
   update public.ingestion_queue q
-  set duplicate_of = m.original
+  set is_copy = true,
+    duplicate_of = case when q.let_in or m.added_by = q.added_by then m.original end
   from met m
   where q.id = m.id
     and not q.no_duplicate
@@ -131,9 +142,10 @@ begin
 end
 $$;
 comment on function public.claim_articles(uuid[]) is
-  'Claims URL and text of fetched articles; sets duplicate_of of copies and returns their ids.';
+  'Claims URL and text of fetched articles; marks those that are copies and returns their ids.';
 
 revoke all on function public.url_fingerprint(text), public.text_fingerprint(text),
-  public.claim_fingerprint(text, uuid), public.claim_articles(uuid[])
+  public.fingerprint_scope(boolean, uuid), public.claim_fingerprint(text, uuid),
+  public.claim_articles(uuid[])
   from public, anon, authenticated, service_role;
 grant execute on function public.url_fingerprint(text) to service_role;

@@ -36,14 +36,59 @@ as $$
   where n.given is null
 $$;
 
+-- Claims URL and text of an article that enters, and marks one whose URL or text is known. What an
+-- article that is not let in copies is named where the same user has added it: of others' articles
+-- nobody is told.
+create function public.claim_entered(p_article public.ingestion_queue)
+returns public.ingestion_queue
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_scope text := public.fingerprint_scope(p_article.let_in, p_article.added_by);
+  v_text text := public.text_fingerprint(p_article.content);
+  v_url text := public.url_fingerprint(p_article.url);
+  v_copied uuid;
+  v_known record;
+begin
+  -- The text first, as claim_articles() has it: so the two never wait for each other in a circle.
+  if v_text is not null then
+    v_copied := public.claim_fingerprint(v_scope || v_text, p_article.id);
+    p_article.text_fingerprint := case when v_copied is null then v_scope || v_text end;
+  end if;
+  if v_url is not null then
+    p_article.duplicate_of := public.claim_fingerprint(v_scope || v_url, p_article.id);
+    p_article.url_fingerprint :=
+      case when p_article.duplicate_of is null then v_scope || v_url end;
+  end if;
+  p_article.duplicate_of := coalesce(p_article.duplicate_of, v_copied);
+  if not p_article.let_in then
+    select coalesce(q.duplicate_of, q.id) as original, q.added_by into v_known
+    from public.article_fingerprint f
+    join public.ingestion_queue q on q.id = f.queue_id
+    where f.fingerprint in (v_text, v_url)
+    order by q.added_by = p_article.added_by desc nulls last
+    limit 1;
+    p_article.is_copy := found;
+    if v_known.added_by = p_article.added_by then
+      p_article.duplicate_of := coalesce(p_article.duplicate_of, v_known.original);
+    end if;
+  end if;
+  p_article.is_copy := not p_article.no_duplicate
+    and (p_article.is_copy or p_article.duplicate_of is not null);
+  p_article.duplicate_of := case when p_article.is_copy then p_article.duplicate_of end;
+  return p_article;
+end
+$$;
+
 -- Prepares an article that enters: what is blank counts as not given, how it entered is kept, the
--- code follows from what it brings, and one whose URL or text is known becomes 520.
+-- code follows from what it brings, and one whose URL or text is known becomes 520. What a user
+-- adds who is no curator has yet to be let in.
 create function public.enter_article() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_copied uuid;
   v_lacks text;
 begin
   new.url := nullif(btrim(new.url), '');
@@ -76,25 +121,17 @@ begin
   end if;
   new.status_changes := null;
   new.duplicate_of := null;
+  new.is_copy := false;
+  new.url_fingerprint := null;
+  new.text_fingerprint := null;
   -- Whoever still writes the old column, while it is there, means the code that it stands for.
   if new.status_code is null and to_jsonb(new) ->> 'status' is null then
     new.status_code :=
       case new.entry_type when 'discovered' then 100 else public.article_entry_code(new) end;
   end if;
-  -- The text first, as claim_articles() has it: so the two never wait for each other in a circle.
-  new.text_fingerprint := public.text_fingerprint(new.content);
-  if new.text_fingerprint is not null then
-    v_copied := public.claim_fingerprint(new.text_fingerprint, new.id);
-    new.text_fingerprint := case when v_copied is null then new.text_fingerprint end;
-  end if;
-  new.url_fingerprint := public.url_fingerprint(new.url);
-  if new.url_fingerprint is not null then
-    new.duplicate_of := public.claim_fingerprint(new.url_fingerprint, new.id);
-    new.url_fingerprint := case when new.duplicate_of is null then new.url_fingerprint end;
-  end if;
-  new.duplicate_of :=
-    case when not new.no_duplicate then coalesce(new.duplicate_of, v_copied) end;
-  new.status_code := case when new.duplicate_of is null then new.status_code else 520 end;
+  new.let_in := auth.uid() is null or public.is_curator();
+  new := public.claim_entered(new);
+  new.status_code := case when new.is_copy then 520 else new.status_code end;
   return new;
 end
 $$;
@@ -117,5 +154,6 @@ create trigger ingestion_queue_claims after insert on public.ingestion_queue
   for each statement execute function public.check_claims();
 
 revoke all on function public.article_entry_code(public.ingestion_queue),
-  public.article_lacks(public.ingestion_queue), public.enter_article(), public.check_claims()
+  public.article_lacks(public.ingestion_queue), public.claim_entered(public.ingestion_queue),
+  public.enter_article(), public.check_claims()
   from public, anon, authenticated, service_role;

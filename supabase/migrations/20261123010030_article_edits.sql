@@ -102,6 +102,7 @@ begin
     new.entry_type := 'retry';
     new.no_duplicate := new.no_duplicate or old.status_code = 520;
     new.duplicate_of := null;
+    new.is_copy := false;
   end if;
   return new;
 end
@@ -112,6 +113,23 @@ create trigger ingestion_queue_2_move before update of status_code on public.ing
     and (320 in (old.status_code, new.status_code) or old.status_code >= 500
       or old.status_changes is not null))
   execute function public.move_article();
+
+-- Refuses to fetch what has no address: it would end at 510, from where nothing leads on. What
+-- waits at a gate goes past the fetch by itself.
+create function public.refuse_fetch() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'article % has no url that could be fetched', old.id
+    using errcode = 'MR005',
+      hint = 'Write the code of a later step, such as 120 or 210: only what has a url is fetched.';
+end
+$$;
+create trigger ingestion_queue_2_fetch before update of status_code on public.ingestion_queue
+  for each row
+  when (new.status_code = 110 and new.url is null and old.status_code not in (100, 110, 111, 200))
+  execute function public.refuse_fetch();
 
 -- Refuses what would make the history untrue: another first entry, and the removal of an article
 -- that somebody is reviewing.
@@ -160,6 +178,28 @@ create trigger ingestion_queue_5_approve before update of status_code on public.
   when (old.status_code in (310, 320) and new.status_code = 330
     and coalesce(btrim(new.title), '') = '')
   execute function public.approve_article();
+
+-- Lets an article in once a curator has approved it: from now on its address and its text are
+-- known, but for what another article has had before.
+create function public.let_article_in() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  new.let_in := true;
+  insert into public.article_fingerprint (fingerprint, queue_id)
+  select distinct g.known, new.id
+  from (values (public.url_fingerprint(new.url)), (public.url_fingerprint(new.canonical_url)),
+    (public.text_fingerprint(new.content))) g(known)
+  where g.known is not null
+  order by g.known
+  on conflict on constraint article_fingerprint_pkey do nothing;
+  return new;
+end
+$$;
+create trigger ingestion_queue_6_let_in before update of status_code on public.ingestion_queue
+  for each row when (new.status_code = 330 and not old.let_in)
+  execute function public.let_article_in();
 
 -- Carries the edit of a published article: opens it (320), writes the fields that differ and saves
 -- it (410). Returns the id of the history row, or null when nothing differs. The name counts for
@@ -237,8 +277,9 @@ comment on view public.publication_edit_history is
   'What people changed in published articles: {"title": {"old": …, "new": …}}.';
 
 revoke all on public.publication_edit_history from anon, authenticated, service_role;
-revoke all on function public.edit_article(), public.move_article(), public.keep_article(),
-  public.approve_article(), public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)
+revoke all on function public.edit_article(), public.move_article(), public.refuse_fetch(),
+  public.keep_article(), public.approve_article(), public.let_article_in(),
+  public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)
   from public, anon, authenticated, service_role;
 grant select on public.publication_edit_history to authenticated, service_role;
 grant execute on function public.track_publication_edit(uuid, uuid, jsonb, jsonb, text)

@@ -66,4 +66,4 @@ grant select on public.status_lookup, public.status_history, public.article_fing
   to service_role;
 
 revoke all on function public.is_curator() from public, anon, authenticated, service_role;
-grant execute on function public.is_curator() to authenticated;
+grant execute on function public.is_curator() to authenticated, service_role;

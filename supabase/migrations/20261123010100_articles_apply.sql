@@ -9,13 +9,14 @@ values ('thumbnails', 'thumbnails', true, 2097152, array['image/jpeg']);
 -- What the site is told of, once it stands: the pipeline `site_notices` works these off.
 create table public.site_notice (
   id uuid constraint site_notice_pkey primary key default gen_random_uuid(),
-  publication_id uuid not null constraint site_notice_publication_fkey
-    references public.publication on delete cascade,
+  -- No reference: the last one is about a publication that is gone.
+  publication_id uuid not null,
+  slug text not null,
   type text not null,
   created_at timestamptz not null default millrace.now(),
   told_at timestamptz,
   constraint site_notice_type_known
-    check (type in ('publication.published', 'publication.updated'))
+    check (type in ('publication.published', 'publication.updated', 'publication.removed'))
 );
 create index site_notice_by_publication on public.site_notice (publication_id);
 comment on table public.site_notice is
@@ -119,10 +120,11 @@ begin
       on conflict on constraint publication_queue_key do update
       set title = excluded.title, summary = excluded.summary, tags = excluded.tags,
         thumbnail_url = excluded.thumbnail_url, url = excluded.url, updated_at = excluded.updated_at
-      returning p.id, p.queue_id, p.xmax = 0 as is_new
+      returning p.id, p.slug, p.queue_id, p.xmax = 0 as is_new
     )
-    insert into public.site_notice (publication_id, type)
-    select s.id, case when s.is_new then 'publication.published' else 'publication.updated' end
+    insert into public.site_notice (publication_id, slug, type)
+    select s.id, s.slug,
+      case when s.is_new then 'publication.published' else 'publication.updated' end
     from shown s
     join jsonb_array_elements(p_items) i on s.queue_id = (i ->> 'entity_id')::uuid
     where (i #>> '{result,notify}')::boolean
@@ -133,6 +135,66 @@ begin
   end loop;
 end
 $$;
+
+-- Refuses that a publication is deleted while somebody edits it, which would publish it again.
+create function public.keep_publication() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_code smallint := (
+    select q.status_code
+    from public.ingestion_queue q
+    where q.id = old.queue_id);
+begin
+  if v_code in (320, 330) then
+    raise exception 'publication % of an article that is being edited (%) was deleted',
+      old.id, v_code
+      using errcode = 'MR005',
+        hint = 'Save the edit (410) or discard it (400), and delete it then.';
+  end if;
+  return old;
+end
+$$;
+create trigger publication_keep before delete on public.publication
+  for each row execute function public.keep_publication();
+
+-- Has the site told that a publication is gone, in the place of what it has not heard of it, and
+-- brings the article, where there still is one, before a curator again: it is live no more.
+create function public.remove_publication() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_notice uuid;
+begin
+  delete from public.site_notice n where n.publication_id = old.id;
+  insert into public.site_notice (publication_id, slug, type)
+  values (old.id, old.slug, 'publication.removed')
+  returning id into v_notice;
+  perform millrace.start('site_notices', v_notice::text);
+  update public.ingestion_queue q
+  set status_code = 300
+  where q.id = old.queue_id and q.status_code in (400, 410);
+  return null;
+end
+$$;
+create trigger publication_remove after delete on public.publication
+  for each row execute function public.remove_publication();
+
+-- Takes an article off the site that somebody has written back from there to its review.
+create function public.withdraw_article() returns trigger
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  delete from public.publication p where p.queue_id = new.id;
+  return null;
+end
+$$;
+create trigger ingestion_queue_withdraw after update of status_code on public.ingestion_queue
+  for each row when (old.status_code in (400, 410) and new.status_code = 300)
+  execute function public.withdraw_article();
 
 -- Writes when the site heard of a publication; nothing where there was no site to tell.
 create function public.site_notice_told(p_items jsonb) returns void
@@ -151,5 +213,6 @@ grant select, delete on public.site_notice to service_role;
 revoke all on function public.articles_apply_fetch(jsonb), public.articles_apply_score(jsonb),
   public.articles_apply_summarize(jsonb), public.articles_apply_tag(jsonb),
   public.articles_apply_thumbnail(jsonb), public.articles_apply_publish(jsonb),
+  public.keep_publication(), public.remove_publication(), public.withdraw_article(),
   public.site_notice_told(jsonb)
   from public, anon, authenticated, service_role;

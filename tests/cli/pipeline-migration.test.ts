@@ -1,7 +1,7 @@
 // What the migrations that `pipelines:sync` writes let users do.
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type DefinitionJson, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
+import { type DefinitionJson, definitionsIn, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;
@@ -74,4 +74,23 @@ it('writes nothing about rights where they stay as they are', async () => {
   await sync(receipts('whole', ['everything']));
   const text = pipelineMigration(receipts('whole', ['everything']), defined);
   expect(text).not.toMatch(/grant|revoke/);
+});
+
+it('defines a table, and grants a column, whose names hold what ends a text', async () => {
+  const table = 'public."a $pipeline$pipeline$); create table public.injected(); --"';
+  await client.query(`create table ${table} (id int primary key, "user ""x"", $pipeline$" text)`);
+  const column = 'user "x", $pipeline$';
+  const values = { all: { a: ['a'], b: ['b'], c: ['c'] } };
+  const odd = {
+    pipeline: 'odd',
+    entity: { table, key: 'id', projection: 'status', status: { column, values, failed: 'c' }, ...users },
+    stages: [{ name: 'one', kind: 'function', needs: [], shows: { queued: 'a', started: 'a', completed: 'b' } }],
+  };
+  await sync(odd);
+  expect(definitionsIn([pipelineMigration(odd, defined)]).get('odd')?.entity.table).toBe(table);
+  const { rows } = await client.query(
+    `select has_column_privilege('authenticated', $1, $2, 'update') as granted, to_regclass('public.injected') as injected`,
+    [table, column],
+  );
+  expect(rows).toEqual([{ granted: true, injected: null }]);
 });

@@ -1,4 +1,4 @@
-// The migration of docs/adopting.md that renames a status column, over the articles.
+// What docs/adopting.md says, as it stands there, over the articles: old values become codes, and a status column is renamed.
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
@@ -35,4 +35,37 @@ test('a status column is renamed while runs are under way, and all goes on', asy
     reviewed,
   ]);
   expect(steps.map(({ to_status }) => to_status)).toEqual([300, 310, 320, 330]);
+});
+
+/** The statements of the numbered steps, without what only psql knows. */
+const steps = [...page.matchAll(/^ {3}```sql\n([\s\S]*?)^ {3}```/gm)].map(([, text = '']) =>
+  text.replace(/ \\watch .*/, ''),
+);
+
+test('articles with words of before get their codes, and what waits begins', async ({ articles, engine }) => {
+  const old = { pending: 200, queued: 200, processing: 200, enriched: 300, approved: 330, rejected: 540, failed: 500 };
+  const ids = new Map<string, string>();
+  for (const status of [...Object.keys(old), 'odd']) {
+    const whole = ['enriched', 'approved', 'rejected'].includes(status);
+    const { id } = await articles.insert({ ...(whole ? complete : { content: 'x', entry_type: 'manual' }), status });
+    ids.set(status, id);
+  }
+  const [write, ask, adopt, begin] = steps as [string, string, string, string];
+  await engine.sql.query(write);
+  const told = await engine.rows(ask);
+  expect(told.map(({ old_value, value, lands }) => [old_value, value, lands])).toEqual(
+    expect.arrayContaining([
+      ['processing', '211', '200'],
+      ['approved', '330', '330'],
+      ['odd', null, null],
+    ]),
+  );
+  while ((await engine.rows(adopt)).length > 0);
+  const codes = async () =>
+    Object.fromEntries(
+      await Promise.all([...ids].map(async ([status, id]) => [status, (await articles.row(id)).status_code])),
+    );
+  expect(await codes()).toEqual({ ...old, odd: 200 });
+  await engine.sql.query(begin);
+  expect(await codes()).toEqual({ ...old, pending: 210, queued: 210, processing: 210, odd: 210 });
 });

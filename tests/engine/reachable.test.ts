@@ -19,6 +19,8 @@ const ofOperators = Object.fromEntries(
 const functions: Record<string, string> = {
   'authenticated public.clerk_org_id()':
     'policies on documents call it: says the organisation in the caller’s own token',
+  'authenticated public.too_long(text,bigint,bigint)':
+    'check constraints of articles call it: raises the refusal, and reads nothing',
   'authenticated public.is_curator()': 'policies on articles call it: reads the caller’s own token',
   'authenticated public.track_publication_edit(uuid,uuid,jsonb,jsonb,text)':
     'saves a curator’s edit of a published article; with the rights of its caller',

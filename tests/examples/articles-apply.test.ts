@@ -206,7 +206,7 @@ describe('publish', () => {
     expect((await notices(engine)).every(({ told_at }) => told_at !== null)).toBe(true);
   });
 
-  test('tells nothing of what is undone, and has nothing left of what is deleted', async ({ engine }) => {
+  test('tells nothing of what is undone, and of what is deleted that it is gone', async ({ engine }) => {
     const id = await add(engine);
     await engine.sql.query('begin');
     await apply(engine, 'publish', [id, shown({ notify: true })]);
@@ -214,8 +214,14 @@ describe('publish', () => {
     expect([await publications(engine), await notices(engine)]).toEqual([[], []]);
     expect(await (await Worker.of(engine, 'tell', 'site_notices')).take()).toEqual([]);
     await apply(engine, 'publish', [id, shown({ notify: true })]);
+    const [publication] = await publications(engine);
     await engine.sql.query('delete from public.ingestion_queue where id = $1', [id]);
-    expect([await publications(engine), await notices(engine)]).toEqual([[], []]);
+    const { id: publication_id, slug } = publication as Row;
+    expect([await publications(engine), await notices(engine)]).toEqual([
+      [],
+      [expect.objectContaining({ publication_id, slug, type: 'publication.removed' })],
+    ]);
+    expect(await (await Worker.of(engine, 'tell', 'site_notices')).take()).toHaveLength(1);
   });
 });
 

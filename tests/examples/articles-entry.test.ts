@@ -155,6 +155,28 @@ test('articles go on entering once the column of before is dropped', async ({ ar
   expect(await articles.insert({ url: `${url}/2` })).toMatchObject({ status_code: 100 });
 });
 
+test('a text without a URL is not fetched: 110 is refused with the remedy, and what that names is open', async ({
+  articles,
+  engine,
+}) => {
+  const { id } = await articles.insert({ content, entry_type: 'manual' });
+  const curator = await engine.database.connect('authenticated', curatorClaims('rick'));
+  const copy = await articles.insert({ content, entry_type: 'manual' }, curator);
+  await articles.finish('summarize', { summary });
+  const move = (code: number, of: string) =>
+    `update public.ingestion_queue set status_code = ${code} where id = '${of}'`;
+  for (const one of [id, copy.id]) {
+    expect(await engine.refusal(move(110, one), [], curator)).toEqual({
+      code: 'MR005',
+      message: `article ${one} has no url that could be fetched`,
+      hint: 'Write the code of a later step, such as 120 or 210: only what has a url is fetched.',
+    });
+  }
+  await curator.query(move(210, id));
+  await curator.query(move(120, copy.id));
+  expect([(await articles.row(id)).status_code, (await articles.row(copy.id)).status_code]).toEqual([210, 120]);
+});
+
 describe('articles that turn out alike when they are fetched', () => {
   const fetched = (id: string, page: string, text: string): [string, string[]] => [
     'update public.ingestion_queue set canonical_url = $2, content = $3 where id = $1',

@@ -508,7 +508,7 @@ describe('publish', () => {
 
 describe('the site', () => {
   const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
-  const notice = { id: 'notice-1', publication_id: 'publication-1', type: 'publication.updated' };
+  const notice = { id: 'notice-1', publication_id: 'publication-1', slug: 'lock-gates', type: 'publication.updated' };
   const publication = { id: 'publication-1', slug: 'lock-gates', title: 'Lock gates' };
 
   test('is told of a publication as it stands, signed, under the same id each time', async () => {
@@ -521,6 +521,18 @@ describe('the site', () => {
     const [{ body, headers }] = site.received as [(typeof site.received)[0]];
     const sent = new Webhook(secret).verify(body, headers as Record<string, string>);
     expect(sent).toMatchObject({ type: 'publication.updated', data: publication });
+  });
+
+  test('is told which publication was removed, though nothing is left of it', async () => {
+    const project = await startArticleProject({ publication: [] });
+    const site = await startServer(() => ({ json: {} }));
+    const env = { ...project.env, SITE_HOOK_URL: `${site.url}/hook/`, SITE_HOOK_SECRET: secret };
+    const removed = { ...notice, type: 'publication.removed' };
+    expect(await run(tellStage, removed, env)).toMatchObject({ result: { told: true } });
+    expect(JSON.parse(site.received[0]?.body ?? '')).toMatchObject({
+      type: 'publication.removed',
+      data: { id: 'publication-1', slug: 'lock-gates' },
+    });
   });
 
   test('is not told where it has no address, nor of what is gone', async () => {

@@ -47,9 +47,10 @@ const accepted: Record<string, Writes> = {
   '310': { ...all, 320: 'review waiting', ...approve, ...reject },
   '320': { 310: 'review waiting', ...approve, ...reject },
   '330': {},
-  '400': edit,
-  '410': edit,
-  '410 on its way': edit,
+  // Back to its review it is taken off the site.
+  '400': { ...review, ...edit },
+  '410': { ...review, ...edit },
+  '410 on its way': { ...review, ...edit },
   '320 of 400': { 400: 'nothing', 410: 'republish queued' },
   // Discarded it is what it was, saved without the edit.
   '320 of 410': { 400: '410 republish queued', 410: 'republish queued' },
@@ -87,9 +88,9 @@ const remedies: [states: RegExp, codes: number[], hint: RegExp][] = [
   [/^31?0$/, [400], /330/],
   [/^320$/, [110, 120, 210, 220, 230], /^At 320 no stage starts over\. .*310, 330, 540/],
   [/^320$/, [300], /^Write one of 310 first/],
-  [/^330$/, [110, 300, 310, 320, 400, 410, 500], /When it is 400, people may write: 320\.$/],
+  [/^330$/, [110, 300, 310, 320, 400, 410, 500], /When it is 400, people may write: 300, 320\.$/],
   [/^(330|400|410|320 of)/, [540], /^Stage review was answered with 330 at /],
-  [/^4[01]0/, [110, 300, 310, 500], /people may write: 320\.$/],
+  [/^4[01]0$/, [110, 310, 500], /people may write: 300, 320\.$/],
   [/^500 of tag|^500 of fetch/, [300], /^Begin it earlier: write 110/],
 ];
 

@@ -1,6 +1,9 @@
 // The queries of the articles' documentation, and the views that say where articles pile up, for how long, and what is ready.
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
 import { expect } from 'vitest';
-import { type Articles, complete, test } from '../support/articles.ts';
+import { type Articles, complete, curatorClaims, test } from '../support/articles.ts';
+import { planRows } from '../support/plan-rows.ts';
 
 /** Articles that entered at 100, 110, 120, 200, 220, 300 and 520, and some at 310, 400 and 540; those of 100 and 200 go on. */
 async function spread(articles: Articles): Promise<Map<number, string>> {
@@ -69,9 +72,65 @@ test('where articles pile up is told with the oldest there', async ({ articles, 
   await articles.reviewed(310);
   const since = new Date('2026-11-02T09:00:00Z');
   expect(await engine.rows('select * from public.article_backlog order by code')).toEqual([
-    { code: 300, name: 'pending_review', category: 'review', articles: '2', oldest_since: since, oldest_id: first },
+    {
+      code: 300,
+      name: 'pending_review',
+      category: 'review',
+      articles: '2',
+      oldest_since: since,
+      oldest_id: first,
+      more: false,
+    },
     expect.objectContaining({ code: 310, name: 'in_review', articles: '1' }),
   ]);
+});
+
+test('of a step where more than a thousand stand it counts those that entered first, and reads no more', async ({
+  articles,
+  engine,
+}) => {
+  const first = await articles.reviewed();
+  await articles.reviewed(310);
+  const fill = (from: number, to: number) =>
+    engine.sql.query(
+      `insert into public.ingestion_queue (entry_type, url) select 'manual', 'https://looms.test/' || n
+       from generate_series(${from}, ${to}) n`,
+    );
+  await fill(1, 1200);
+  const backlog = 'select code, articles::int, more, oldest_id from public.article_backlog order by code';
+  expect(await engine.rows(backlog)).toEqual([
+    { code: 110, articles: 1000, more: true, oldest_id: expect.any(String) },
+    { code: 300, articles: 1, more: false, oldest_id: first },
+    { code: 310, articles: 1, more: false, oldest_id: expect.any(String) },
+  ]);
+  await engine.sql.query('analyze public.ingestion_queue');
+  const few = await planRows(engine.database.superUrl, backlog);
+  await fill(1201, 6000);
+  await engine.sql.query('analyze public.ingestion_queue');
+  expect(await planRows(engine.database.superUrl, backlog)).toBeLessThanOrEqual(few + 100);
+});
+
+test('whoever is no curator counts their own articles, and reads no others for that', async ({ articles, engine }) => {
+  await articles.reviewed();
+  const user = await engine.database.connect('authenticated', { sub: randomUUID() });
+  const curator = await engine.database.connect('authenticated', curatorClaims('rick'));
+  const project = await engine.database.connect('service_role');
+  await articles.insert({ url: 'https://looms.test/own', entry_type: 'manual' }, user);
+  const counted = async (client: pg.Client) =>
+    (await client.query('select code from public.article_backlog order by code')).rows.map(({ code }) => code);
+  expect([await counted(user), await counted(curator), await counted(project)]).toEqual([
+    [110],
+    [110, 300],
+    [110, 300],
+  ]);
+  await engine.sql.query(
+    `insert into public.ingestion_queue (entry_type, url) select 'manual', 'https://looms.test/' || n
+     from generate_series(1, 3000) n;
+     analyze public.ingestion_queue`,
+  );
+  const { rows } = await user.query('explain (analyze, format json) select * from public.article_backlog');
+  const read = [...JSON.stringify(rows).matchAll(/"(?:Actual Rows|Rows Removed by Filter)":(\d+)/g)];
+  expect(Math.max(...read.map(([, count]) => Number(count)))).toBeLessThan(200);
 });
 
 test('how long articles stood at a code is told of those that left it in the last seven days, months included', async ({

@@ -68,10 +68,10 @@ test('another user adds articles by hand, sees those alone, and neither moves no
   });
 });
 
-test('a copy tells another user no more than which article it copies', async ({ articles, people: { user } }) => {
-  const first = await articles.insert({ url: 'https://looms.test/secret' });
+test('a copy tells another user that it is one, and not of which article', async ({ articles, people: { user } }) => {
+  await articles.insert({ url: 'https://looms.test/secret' });
   const copy = await articles.insert({ url: 'https://looms.test/secret', entry_type: 'manual' }, user);
-  expect(copy).toMatchObject({ status_code: 520, duplicate_of: first.id });
+  expect(copy).toMatchObject({ status_code: 520, is_copy: true, duplicate_of: null });
   expect(await count(user, 'ingestion_queue')).toBe(1);
 });
 

@@ -51,16 +51,17 @@ as $$
           where d.id = any (vs.dependents) order by d.id),
         p_was), E',\n      ' order by vs.position), p_from)
     || string_agg(format($branch$
-    if v_written.%1$I is not null then
+    if v_written.%4$s is not null then
       for v_group in
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
           array_agg(w.entity_id) filter (where w.dirty) as dirty_ids
-        from unnest(v_written.%1$I) w group by w.status order by w.status
+        from unnest(v_written.%4$s) w group by w.status order by w.status
       loop
         perform millrace.on_status_written(
           %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
-    end if;$branch$, s.name, p_key_type, p_pipeline.id), '' order by vs.position)
+    end if;$branch$, s.name, p_key_type, p_pipeline.id,
+      millrace.quote_field(s.name)), '' order by vs.position)
   from millrace.version_stages vs
   join millrace.stages s on s.id = vs.stage_id
   where vs.version_id = p_pipeline.current_version_id
@@ -75,24 +76,28 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+  perform millrace.write_function(format(
+    '%I() returns trigger security definer set enable_nestloop = off',
+    p_pipeline.name || '__intake'), format($f$
 declare
   v_written record;
   v_group record;
 begin
   if tg_op = 'UPDATE' then
-%2$s
+%s
   else
-%3$s
+%s
   end if;
   return null;
-end $$;
-create or replace trigger %4$I after insert on %5$s referencing new table as new_rows
+end $f$,
+    millrace.intake_body(p_pipeline, p_key_type, format(
+      'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
+    -- A fresh row has no old statuses: they count as pending.
+    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending''')));
+  execute format($f$
+create or replace trigger %2$I after insert on %3$s referencing new table as new_rows
   for each statement execute function millrace.%1$I();
-create or replace trigger %6$I after update on %5$s
+create or replace trigger %4$I after update on %3$s
   referencing old table as old_rows new table as new_rows
   for each statement
   -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may
@@ -100,12 +105,8 @@ create or replace trigger %6$I after update on %5$s
   when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
     or not has_schema_privilege('millrace', 'create'))
   execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__intake',
-    millrace.intake_body(p_pipeline, p_key_type, format(
-      'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
-    -- A fresh row has no old statuses: they count as pending.
-    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending'''),
-    'millrace_' || p_pipeline.name || '_inserted', p_pipeline.entity_table,
+    p_pipeline.name || '__intake', 'millrace_' || p_pipeline.name || '_inserted',
+    p_pipeline.entity_table,
     'millrace_' || p_pipeline.name || '_updated');
 end
 $write$;

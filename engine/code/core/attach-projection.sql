@@ -61,16 +61,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, %2$s) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_stage text, %s) returns boolean', p_function, p_arguments), format($f$
 #variable_conflict use_variable
 begin
-  case p_stage%3$s
+  case p_stage%s
   else return false;
   end case;
   return true;
-end $$$f$, p_function, p_arguments, p_branches);
+end $f$, p_branches));
 end
 $write$;
 
@@ -106,17 +105,16 @@ begin
         s.name, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type,
         s.name || '_status', s.name || '_started_at'), '' order by s.id)
       from unnest(v_stages) s));
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_dependents text[], p_ids text[]) returns boolean',
+    p_pipeline.name || '__queued'), format($f$
 #variable_conflict use_variable
 begin
   -- Without a stage it only clears, and leaves rows alone that are clear.
-  update %2$s e set %3$s
-  where e.%4$I = any (p_ids::%5$s[]) and (p_stage is not null or %6$s);
+  update %s e set %s
+  where e.%I = any (p_ids::%s[]) and (p_stage is not null or %s);
   return true;
-end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
+end $f$, p_pipeline.entity_table,
     (select string_agg(format('%1$I = case when p_stage = %2$L then ''queued'' '
         'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end, ',
         s.name || '_status', s.name) || (
@@ -127,6 +125,6 @@ end $$$f$, p_pipeline.name || '__queued', p_pipeline.entity_table,
      from unnest(v_stages) s),
     p_pipeline.entity_key, p_key_type,
     (select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id)
-     from unnest(v_stages) s));
+     from unnest(v_stages) s)));
 end
 $write$;

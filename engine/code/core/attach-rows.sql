@@ -49,26 +49,23 @@ declare
      from unnest(v_columns) with ordinality c(name, place)),
     p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns json[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[], p_each bigint) returns json[]', p_pipeline.name || '__rows'),
+    format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select case when (p_each < %3$s) is not true then to_json(x) end from %2$s)
+    select (select case when (p_each < %s) is not true then to_json(x.*) end from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $$$f$, p_pipeline.name || '__rows', v_row,
-    millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true));
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns bigint[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true), v_row));
+  perform millrace.write_function(
+    format('%I(p_ids text[]) returns bigint[]', p_pipeline.name || '__sizes'), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select %3$s from %2$s)
+    select (select %s from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $$$f$, p_pipeline.name || '__sizes', v_row,
-    millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false));
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false), v_row));
 end
 $write$;
 
@@ -79,22 +76,20 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_wait boolean default false)
-returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(format(
+    '%I(p_ids text[], p_wait boolean default false) returns text[]',
+    p_pipeline.name || '__lock'), format($f$
 #variable_conflict use_variable
 begin
   if p_wait then
     return array(
-      select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
-      order by e.%2$I for no key update);
+      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+      order by e.%1$I for no key update);
   end if;
   return array(
-    select e.%2$I::text from %3$s e where e.%2$I = any (p_ids::%4$s[])
-    order by e.%2$I for no key update skip locked);
-end $$$f$,
-    p_pipeline.name || '__lock', p_pipeline.entity_key, p_pipeline.entity_table, p_key_type);
+    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+    order by e.%1$I for no key update skip locked);
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type));
 end
 $write$;
 
@@ -111,26 +106,24 @@ begin
       p_pipeline.name || '__metadata');
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns jsonb[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[]) returns jsonb[]', p_pipeline.name || '__metadata'), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select e.%5$I::jsonb from %3$s e where e.%2$I = i.id::%4$s)
+    select (select e.%4$I::jsonb from %2$s e where e.%1$I = i.id::%3$s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'metadata_unreadable', %6$L || sqlerrm,
-      jsonb_build_object('column', %5$L));
+    perform millrace.report('error', 'metadata_unreadable', %5$L || sqlerrm,
+      jsonb_build_object('column', %4$L));
     return array_fill(null::jsonb, array[cardinality(p_ids)]);
-end $$$f$, p_pipeline.name || '__metadata', p_pipeline.entity_key, p_pipeline.entity_table,
-    p_key_type, p_pipeline.metadata_column,
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column,
     format('The metadata of pipeline %s cannot be read, so that its runs start without: ',
-      p_pipeline.name));
+      p_pipeline.name)));
 end
 $write$;
 
@@ -142,38 +135,37 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', p_pipeline.name || '__deleted'), format($f$
 #variable_conflict use_variable
 begin
   if tg_op = 'TRUNCATE' then
     perform millrace.delete_runs(array(
       select r.id from millrace.runs r
-      where r.pipeline_id = %2$s order by r.id for update));
-    perform millrace.forget_begun(%2$s, null);
+      where r.pipeline_id = %1$s order by r.id for update));
+    perform millrace.forget_begun(%1$s, null);
   else
-    perform millrace.forget(%2$s, array(select d.%3$I::text from deleted d));
+    perform millrace.forget(%1$s, array(select d.%2$I::text from deleted d));
   end if;
   return null;
-end $$;
-create or replace trigger %4$I after delete on %5$s referencing old table as deleted
-  for each statement execute function millrace.%1$I();
-create or replace trigger %6$I after truncate on %5$s
-  for each statement execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__deleted', p_pipeline.id, p_pipeline.entity_key,
-    'millrace_' || p_pipeline.name || '_deleted', p_pipeline.entity_table,
-    'millrace_' || p_pipeline.name || '_truncated');
+end $f$, p_pipeline.id, p_pipeline.entity_key));
   execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+create or replace trigger %2$I after delete on %3$s referencing old table as deleted
+  for each statement execute function millrace.%1$I();
+create or replace trigger %4$I after truncate on %3$s
+  for each statement execute function millrace.%1$I()$f$,
+    p_pipeline.name || '__deleted', 'millrace_' || p_pipeline.name || '_deleted',
+    p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_truncated');
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', p_pipeline.name || '__key'), format($f$
 #variable_conflict use_variable
 begin
   raise exception
     'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
-    tg_relid::regclass, old.%3$I, new.%3$I
+    tg_relid::regclass, old.%1$s, new.%1$s
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-end $$;
+end $f$, millrace.quote_field(p_pipeline.entity_key)));
+  execute format($f$
 create or replace trigger %4$I before update of %3$I on %2$s for each row
   when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
     p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key,

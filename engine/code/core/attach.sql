@@ -75,6 +75,27 @@ begin
 end
 $$;
 
+-- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
+-- which quote_ident() leaves as they are.
+create or replace function millrace.quote_field(p_name text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '"' || replace(p_name, '"', '""') || '"'
+$$;
+
+-- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
+-- table's or column's name may hold whatever ends a dollar quote.
+create or replace function millrace.write_function(p_head text, p_body text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format('create or replace function millrace.%s '
+    'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head, p_body);
+end
+$write$;
+
 -- Creates a function that leads to one written for each pipeline.
 create or replace function millrace.write_way(
   p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text
@@ -83,18 +104,16 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I%2$s
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(quote_ident(p_function) || p_signature, format($f$
 #variable_conflict use_variable
 begin
-%3$s
+%s
 return null;
-end $$;
-comment on function millrace.%1$I is %4$L;
-revoke all on function millrace.%1$I from public$f$, p_function, p_signature,
-    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end,
-    'Written by attach(): ' || p_comment);
+end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end));
+  execute format($f$
+comment on function millrace.%1$I is %2$L;
+revoke all on function millrace.%1$I from public$f$,
+    p_function, 'Written by attach(): ' || p_comment);
 end
 $write$;
 
@@ -174,12 +193,9 @@ declare
     from unnest(p_names) with ordinality n(name, place)
     order by n.place);
 begin
-  execute format($f$
-create or replace function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
-  p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
+  perform millrace.write_function(
+    'project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
+    'p_ids text[], p_dependents text[]) returns boolean', format($f$
 #variable_conflict use_variable
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
@@ -194,11 +210,10 @@ begin
 %s
   v_said := set_config('millrace.projecting', v_outer, true);
   return v_written;
-end $$;
-comment on function millrace.project_entities is
-  'Written by attach(): the projecting statements of all pipelines.';
-revoke all on function millrace.project_entities from public$f$,
-    case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branches) else '' end);
+end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branches) else '' end));
+  comment on function millrace.project_entities is
+    'Written by attach(): the projecting statements of all pipelines.';
+  revoke all on function millrace.project_entities from public;
 end
 $write$;
 

@@ -57,6 +57,7 @@ declare
 begin
   begin
     perform millrace.remember_begun(p_run_ids);
+    perform millrace.keep_former_runs(p_run_ids);
     perform millrace.forget_worked(p_run_ids);
     perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);

@@ -90,25 +90,25 @@ as $write$
 declare
   v_status text := p_pipeline.status ->> 'column';
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', p_pipeline.name || '__adopted'), format($f$
 begin
-  if tg_op = 'INSERT' and new.%2$I is null and new.%3$I is not null
-      or tg_op = 'UPDATE' and new.%2$I is not distinct from old.%2$I
-        and old.%2$I is not null and new.%3$I is distinct from old.%3$I then
-    new.%2$I := millrace.value_meant(%4$s, new.%3$I::text, %5$s::text);
-  elsif new.%2$I is not null and (tg_op = 'INSERT' or new.%2$I is distinct from old.%2$I)
-      and not millrace.old_means(%4$s, new.%3$I::text, new.%2$I::text) then
-    new.%3$I := coalesce(millrace.old_value_of(%4$s, new.%2$I::text), new.%3$I::text);
+  if tg_op = 'INSERT' and new.%1$s is null and new.%2$s is not null
+      or tg_op = 'UPDATE' and new.%1$s is not distinct from old.%1$s
+        and old.%1$s is not null and new.%2$s is distinct from old.%2$s then
+    new.%1$s := millrace.value_meant(%3$s, new.%2$s::text, %4$s::text);
+  elsif new.%1$s is not null and (tg_op = 'INSERT' or new.%1$s is distinct from old.%1$s)
+      and not millrace.old_means(%3$s, new.%2$s::text, new.%1$s::text) then
+    new.%2$s := coalesce(millrace.old_value_of(%3$s, new.%1$s::text), new.%2$s::text);
   end if;
   return new;
-end $$;
-create or replace trigger %6$I before insert or update of %2$I, %3$I on %7$s
+end $f$, millrace.quote_field(v_status), millrace.quote_field(p_old_column), p_pipeline.id,
+    millrace.value_call(p_pipeline, p_old_column, p_function, 'new')));
+  execute format($f$
+create or replace trigger %2$I before insert or update of %3$I, %4$I on %5$s
   for each row execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__adopted', v_status, p_old_column, p_pipeline.id,
-    millrace.value_call(p_pipeline, p_old_column, p_function, 'new'),
-    'millrace_' || p_pipeline.name || '_adopted', p_pipeline.entity_table);
+    p_pipeline.name || '__adopted', 'millrace_' || p_pipeline.name || '_adopted', v_status,
+    p_old_column, p_pipeline.entity_table);
   execute format('revoke all on function millrace.%I() from public',
     p_pipeline.name || '__adopted');
 exception when lock_not_available then

@@ -86,8 +86,8 @@ begin
     return format('%s(%s)', millrace.function_named(
       p_function, p_pipeline.entity_table::text)::regproc, p_row);
   elsif millrace.function_named(p_function, v_type) is not null then
-    return format('%s(%s.%I)', millrace.function_named(p_function, v_type)::regproc,
-      p_row, p_old_column);
+    return format('%s(%s.%s)', millrace.function_named(p_function, v_type)::regproc,
+      p_row, millrace.quote_field(p_old_column));
   end if;
   raise exception 'p_value_function is %, which is no function of a row of % or of one %',
     coalesce(p_function, 'null'), p_pipeline.entity_table, v_type

@@ -104,6 +104,64 @@ begin
 end
 $$;
 
+-- Adds costs by stage up.
+create or replace function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
+  from (
+    select c.key as stage, sum(c.value::numeric) as cost
+    from (
+      select * from jsonb_each_text(p_one)
+      union all
+      select * from jsonb_each_text(p_other)) c
+    group by c.key) s
+$$;
+
+-- Keeps of runs that are about to be pruned what they have cost, and the last of each row. A child
+-- is counted to its parent. It may hash, as keep_costs() may.
+create or replace function millrace.keep_former_runs(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = on
+set jit = off set plan_cache_mode = force_custom_plan
+as $$
+begin
+  with root as materialized (
+    select r.*
+    from millrace.runs r
+    where r.id = any (p_run_ids) and r.fan_out_id is null
+  ), cost as materialized (
+    select r.pipeline_id, r.entity_id, s.name, sum(c.cost_usd) as cost_usd
+    from millrace.attempt_costs(array(select r.id from root r)) c
+    join root r on r.id = c.run_id
+    join millrace.stages s on s.id = c.stage_id
+    where c.cost_usd is not null
+    group by r.pipeline_id, r.entity_id, s.name
+  ), total as (
+    select c.pipeline_id, c.entity_id, jsonb_object_agg(c.name, c.cost_usd) as costs
+    from cost c
+    group by c.pipeline_id, c.entity_id
+  )
+  insert into millrace.former_runs as f (pipeline_id, entity_id, run_id, trace_id, status, metadata,
+    costs, created_at, started_at, finished_at)
+  select distinct on (r.pipeline_id, r.entity_id) r.pipeline_id, r.entity_id, r.id, r.trace_id,
+    r.status, millrace.metadata_of(r.id), coalesce(t.costs, '{}'), r.created_at, (
+      select min(a.started_at)
+      from millrace.attempts a
+      where a.run_id = r.id), r.finished_at
+  from root r
+  left join total t on t.pipeline_id = r.pipeline_id and t.entity_id = r.entity_id
+  order by r.pipeline_id, r.entity_id, r.id desc
+  on conflict on constraint former_runs_pkey do update
+  set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
+    metadata = excluded.metadata, costs = millrace.sum_costs(f.costs, excluded.costs),
+    created_at = excluded.created_at, started_at = excluded.started_at,
+    finished_at = excluded.finished_at;
+end
+$$;
+
 -- Sums the cost of one run up.
 create or replace function millrace.cost_of(p_run bigint) returns numeric
 language sql stable
@@ -146,16 +204,25 @@ language sql stable security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd)
-  from millrace.attempt_costs(array(
-    select r.id
-    from millrace.runs r
-    join millrace.pipelines p on p.id = r.pipeline_id
+  from (
+    select t.cost_usd
+    from millrace.attempt_costs(array(
+      select r.id
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where p.name = p_pipeline
+        and r.entity_id = any (p_entity_ids))) t
+    union all
+    select k.value::numeric
+    from millrace.former_runs f
+    join millrace.pipelines p on p.id = f.pipeline_id
+    cross join lateral jsonb_each_text(f.costs) k
     where p.name = p_pipeline
-      and r.entity_id = any (p_entity_ids))) c
+      and f.entity_id = any (p_entity_ids)) c
 $$;
 comment on function millrace_evidence.entity_costs(text, text[]) is
-  'What all runs of these rows through a pipeline have cost in US dollars, their descendants '
-  'included. Null where nobody named a price.';
+  'What all runs of these rows through a pipeline have cost in US dollars, their descendants and '
+  'those that were pruned included. Null where nobody named a price.';
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 grant execute on function millrace_evidence.entity_costs(text, text[])
   to authenticated, service_role;

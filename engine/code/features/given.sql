@@ -64,9 +64,8 @@ begin
     execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[], p_each bigint) returns jsonb[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[], p_each bigint) returns jsonb[]', v_name), format($f$
 #variable_conflict use_variable
 begin
   return (
@@ -74,22 +73,21 @@ begin
       select i.place, r.*
       from unnest(p_ids) with ordinality i(id, place)
       left join lateral (
-        select (p_each < %2$s) is not true as fits, %3$s
-        from %4$s x
-        where x.%5$I = i.id::%6$s
+        select (p_each < %s) is not true as fits, %s
+        from %s x
+        where x.%I = i.id::%s
         limit 1) r on true
     ), asked as (
       select array_agg(b.place) as places, case when b.fits then
-          jsonb_build_object('entity', jsonb_build_object(%7$s)) end as asked
+          jsonb_build_object('entity', jsonb_build_object(%s)) end as asked
       from brought b
-      group by b.fits, %8$s
+      group by b.fits, %s
     )
     select coalesce(array_agg(g.asked order by g.place), '{}')
     from (select a.asked, unnest(a.places) as place from asked a) g);
-end $$$f$,
-    v_name, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
     v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
-    v_asked.names);
+    v_asked.names));
 end
 $write$;
 
@@ -363,5 +361,8 @@ begin
   delete from millrace.begun_rows b
   where b.pipeline_id = p_pipeline_id
     and (p_entity_ids is null or b.entity_id = any (p_entity_ids));
+  delete from millrace.former_runs f
+  where f.pipeline_id = p_pipeline_id
+    and (p_entity_ids is null or f.entity_id = any (p_entity_ids));
 end
 $$;

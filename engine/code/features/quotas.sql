@@ -65,26 +65,25 @@ declare
   v_ids int[];
   v_names text[];
 begin
-  execute case when p_pipeline.quota is null then
-    format('drop function if exists millrace.%I(text[])', v_function)
-  else format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  if p_pipeline.quota is null then
+    execute format('drop function if exists millrace.%I(text[])', v_function);
+  else
+    perform millrace.write_function(
+      format('%I(p_ids text[]) returns text[]', v_function), format($f$
 #variable_conflict use_variable
 begin
-  return %2$s;
+  return %s;
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'quota_key_failed', %3$L || sqlerrm);
+    perform millrace.report('error', 'quota_key_failed', %L || sqlerrm);
     return array_fill(''::text, array[cardinality(p_ids)]);
-end $$$f$,
-    v_function,
-    millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
-    format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
-      p_pipeline.name)) end;
+end $f$, millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
+      format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
+        p_pipeline.name)));
+  end if;
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p

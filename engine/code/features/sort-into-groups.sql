@@ -247,16 +247,17 @@ begin
   into v_branches
   from millrace.stages s
   where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  execute case when v_branches is null then
-    format('drop function if exists millrace.%I(text, text[])', v_function)
-  else format($f$
-create or replace function millrace.%1$I(p_stage text, p_ids text[]) returns text[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  if v_branches is null then
+    execute format('drop function if exists millrace.%I(text, text[])', v_function);
+  else
+    perform millrace.write_function(
+      format('%I(p_stage text, p_ids text[]) returns text[]', v_function), format($f$
 #variable_conflict use_variable
 begin
-  case p_stage%2$s
+  case p_stage%s
   end case;
-end $$$f$, v_function, v_branches) end;
+end $f$, v_branches));
+  end if;
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p

@@ -213,25 +213,24 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_changes millrace.change[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_changes millrace.change[]) returns boolean',
+    p_pipeline.name || '__apply_outcomes'), format($f$
+#variable_conflict use_variable
 declare
   v_now timestamptz := millrace.now();
   v_ready int;
   v_ids text[];
   v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
-begin%5$s
+begin%4$s
   -- Null where a run readied no stage or several.
   v_ready := (
     select case when bool_and(c.status = 'completed' and c.queued is not null)
         and min(cardinality(c.queued)) = max(cardinality(c.queued))
       then max(cardinality(c.queued)) end
     from unnest(p_changes) c);
-  if v_ready = 1 or v_ready = 0 and p_stage = any (%4$L::text[]) then
-    case p_stage%2$s
+  if v_ready = 1 or v_ready = 0 and p_stage = any (%3$L::text[]) then
+    case p_stage%1$s
     else null;
     end case;
   end if;
@@ -240,11 +239,10 @@ begin%5$s
     from unnest(p_changes) c
     where c.status <> 'skipped'
     order by c.entity_id);
-  if cardinality(v_ids) > 0 then%3$s
+  if cardinality(v_ids) > 0 then%2$s
   end if;
   return true;
-end $$$f$,
-    p_pipeline.name || '__apply_outcomes',
+end $f$,
     coalesce((
       select string_agg(format(E'\n    when %L then%s\n    return true;', s.name,
         millrace.show_statement(p_pipeline, p_key_type, millrace.completed_targets(s), false)), ''
@@ -260,7 +258,7 @@ end $$$f$,
     (
       select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
       from unnest(p_stages) s
-      where millrace.is_plain_root(s, p_pipeline.status)));
+      where millrace.is_plain_root(s, p_pipeline.status))));
 end
 $write$;
 
@@ -272,20 +270,18 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_now timestamptz, p_ids text[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_now timestamptz, p_ids text[]) returns boolean',
+    p_pipeline.name || '__started'), format($f$
+#variable_conflict use_variable
 declare
   v_now timestamptz := p_now;
 begin
-  case p_stage%2$s
+  case p_stage%s
   else return false;
   end case;
   return true;
-end $$$f$,
-    p_pipeline.name || '__started',
+end $f$,
     coalesce((
       select string_agg(format(E'\n  when %L then%s', s.name,
         millrace.show_statement(p_pipeline, p_key_type, format($t$
@@ -293,7 +289,7 @@ end $$$f$,
           null::int as done_id, null::text as via, null::timestamptz as retry_at
         from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
       from unnest(p_stages) s
-      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;'));
+      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;')));
 end
 $write$;
 
@@ -306,11 +302,10 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $write$
 begin
-  execute format($f$
-create or replace function millrace.%1$I(p_stage text, p_dependents text[], p_ids text[])
-returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+  perform millrace.write_function(format(
+    '%I(p_stage text, p_dependents text[], p_ids text[]) returns boolean',
+    p_pipeline.name || '__queued'), format($f$
+#variable_conflict use_variable
 declare
   v_now timestamptz := millrace.now();
   v_value text;
@@ -321,20 +316,20 @@ begin
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
   join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = s.id
-  where s.pipeline_id = %2$s
+  where s.pipeline_id = %s
     and s.name = p_stage
     and vs.unconditional;
   if v_value is null then
     return false;
-  end if;%3$s
+  end if;%s
   return true;
-end $$$f$,
-    p_pipeline.name || '__queued', p_pipeline.id,
+end $f$,
+    p_pipeline.id,
     millrace.show_statement(p_pipeline, p_key_type, $t$
         select i as id, v_value as value, 'queued'::text as phase, v_id as stage_id,
           null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
           null::text as error
-        from unnest(p_ids) i$t$, false));
+        from unnest(p_ids) i$t$, false)));
 end
 $write$;
 

@@ -20,17 +20,17 @@ begin
     execute format('drop function if exists millrace.%I() cascade', v_name);
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I() returns trigger security definer', v_name), format($f$
 begin
-  if tg_op = 'UPDATE' and old.%2$I is not distinct from new.%2$I then
-    new.%3$I := old.%3$I;
+  if tg_op = 'UPDATE' and old.%1$s is not distinct from new.%1$s then
+    new.%2$s := old.%2$s;
   else
-    new.%3$I := millrace.now();
+    new.%2$s := millrace.now();
   end if;
   return new;
-end $$;
+end $f$, millrace.quote_field(v_status), millrace.quote_field(v_since)));
+  execute format($f$
 create or replace trigger %4$I before insert on %6$s
   for each row when (new.%2$I is not null) execute function millrace.%1$I();
 create or replace trigger %5$I before update on %6$s
@@ -170,32 +170,30 @@ declare
   v_since text := quote_ident(p_pipeline.status #>> '{history,since}');
   v_both text := format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key);
 begin
-  execute format($f$
-create or replace function millrace.%1$I() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set enable_nestloop = off set enable_seqscan = off
-set work_mem = '32MB' as $$
+  perform millrace.write_function(format(
+    '%I() returns trigger security definer '
+    'set enable_nestloop = off set enable_seqscan = off set work_mem = ''32MB''',
+    p_pipeline.name || '__intake'), format($f$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_said text;
   v_written record; v_moved record;
 begin
-  if tg_op = 'UPDATE' then%2$s%3$s
-  else%4$s
-  end if;%5$s
+  if tg_op = 'UPDATE' then%s%s
+  else%s
+  end if;%s
   if v_written.ids is null then
     return null;
   end if;
-  perform millrace.on_values_written(%6$s, v_written.ids, v_written.was, v_written.now);
+  perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);
   return null;
-end $$;$f$,
-    p_pipeline.name || '__intake',
+end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
       format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
     millrace.intake_of_retries(p_pipeline, v_both),
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
       'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
-    millrace.taking_of_told(p_pipeline), p_pipeline.id);
+    millrace.taking_of_told(p_pipeline), p_pipeline.id));
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;

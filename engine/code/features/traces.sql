@@ -56,26 +56,24 @@ begin
     execute format('drop function if exists millrace.%I(text[])', p_pipeline.name || '__traces');
     return;
   end if;
-  execute format($f$
-create or replace function millrace.%1$I(p_ids text[]) returns uuid[]
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+  perform millrace.write_function(
+    format('%I(p_ids text[]) returns uuid[]', p_pipeline.name || '__traces'), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select e.%5$I::uuid from %3$s e where e.%2$I = i.id::%4$s)
+    select (select e.%4$I::uuid from %2$s e where e.%1$I = i.id::%3$s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 exception
   when others then
     if millrace.error_kind(sqlstate) <> 'lasting' then
       raise;
     end if;
-    perform millrace.report('error', 'trace_unreadable', %6$L || sqlerrm,
-      jsonb_build_object('column', %5$L));
+    perform millrace.report('error', 'trace_unreadable', %5$L || sqlerrm,
+      jsonb_build_object('column', %4$L));
     return array_fill(null::uuid, array[cardinality(p_ids)]);
-end $$$f$, p_pipeline.name || '__traces', p_pipeline.entity_key, p_pipeline.entity_table,
-    p_key_type, p_pipeline.trace_column,
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.trace_column,
     format('The traces of pipeline %s cannot be read, so that each run starts with its own: ',
-      p_pipeline.name));
+      p_pipeline.name)));
 end
 $write$;
 

@@ -67,8 +67,10 @@ export const moves = [
   // Score it again; or it is wanted whatever its score.
   [530, 120],
   [530, 200],
-  // Look at it again.
+  // Look at it again; one that was on the site is taken off it.
   [540, 300],
+  [400, 300],
+  [410, 300],
 ];
 
 /** At these no stage is started over: somebody edits the article, or it is on its way to the site, or `moves` says what may be done. */

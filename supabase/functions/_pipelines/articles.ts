@@ -53,6 +53,12 @@ export const articles = definePipeline({
       },
     },
   },
+  // Of what a user adds; an article that no user has added is charged to itself.
+  quota: {
+    column: 'charged_to',
+    starts: { count: 100, perSeconds: 3600 },
+    spending: { usd: 5, perSeconds: 24 * 3600 },
+  },
   stages: {
     fetch: {
       ...ownWork,
@@ -68,7 +74,7 @@ export const articles = definePipeline({
       // What one scraper has in work and next in line; more would only wait there.
       limits: { maxInFlight: 50 },
       given: '$.entity.content != null || $.entity.summary != null',
-      ends: { duplicate: '$.entity.duplicate_of != null' },
+      ends: { duplicate: '$.entity.is_copy == true' },
       shows: { ...step(110), failed: unreachableBy },
     },
     score: {
