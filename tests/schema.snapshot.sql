@@ -2687,7 +2687,6 @@ function millrace.claim_next(p_call millrace.call, p_seq integer, p_limit intege
 function millrace.claim_together(p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit integer, OUT token uuid, OUT attempt_ids bigint[], OUT entity_ids text[], OUT items millrace.claimed[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 4123593f6bfda10ebb7e7a333beae29c
 function millrace.clear_entities(p_pipeline_id integer, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 4e632601898f8e7ae1a088d2d114ee41
 function millrace.clear_stages(p_run millrace.runs, p_stage_ids integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7883ab65e44f22767c5cca64fc272d03
-function millrace.clear_suspects(p_stage_id integer) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5ebdb958cbff886676b0cccbc0e477c5
 function millrace.clear_the_way(p_fan_out millrace.fan_outs, p_entity_ids text[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body a0476f9f92a8bbb2f3818fc2f427d8a8
 function millrace.close_completed(p_items millrace.work[], p_now timestamp with time zone, p_uniform boolean, p_names text[], p_ready millrace.ready[]) returns millrace.change[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 4447348829655f385fe417526b1bbfdd
 function millrace.close_decisions(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 50e224cb69feca01fb2913c14bb57b9d
@@ -2803,7 +2802,7 @@ function millrace.event_of(p_alert millrace.rule_alerts, p_event text, p_now tim
 function millrace.events_to_tell(p_now timestamp with time zone) returns TABLE(alert_id bigint, event text, channel_id integer) language plpgsql stable set search_path=pg_catalog, pg_temp body 13d65dfd7be8318ec5404d0b359c71a7
 function millrace.execution_began(p_run_id bigint, p_stage_id integer, p_execution integer) returns timestamp with time zone language plpgsql volatile set search_path=pg_catalog, pg_temp body 361f5df4418f59348b714fd666e620ff
 function millrace.explain(p_pipeline text) returns TABLE(stage text, at_once integer, batch_size integer, max_workers integer, row_cpu_ms numeric, row_memory text, why text) language plpgsql stable set search_path=pg_catalog, pg_temp body 164735d34350548c3d184fdd53122972
-function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f91ee989fb07da3257ba30bf981b0873
+function millrace.fail(p_stage_id integer, p_items millrace.work[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 9c0a6c57542f16dd92026f847b5e764d
 function millrace.fail_lost(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 4426c5c187e210f50137c00d1dcdd5f4
 function millrace.fail_one(p_run bigint, p_stage text, p_message text, p_permanent boolean) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body e1215871ffa35eaec289b30d5377794f
 function millrace.fail_overdue(p_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 2031b29cdb10474311cc7a1a4d68a9ca
@@ -2849,7 +2848,7 @@ function millrace.forget_leftovers() returns void language plpgsql volatile set 
 function millrace.forget_refusals(p_limit millrace.shared_limits, p_key text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 781826159038e78be6a4684bd7cc495e
 function millrace.forget_worked(p_run_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 9e05adb31e274a22544fd9c867adad9c
 function millrace.former_results(p_stage_id integer, p_run_ids bigint[]) returns TABLE(run_id bigint, former_id bigint, hash uuid) language plpgsql volatile set search_path=pg_catalog, pg_temp body 105a99227924c1721b3840913a37c70e
-function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body df1e4c532048750d5363352c5a01c276
+function millrace.free_of_key(p_stage millrace.stages, p_group text) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 86bb7088d66687cdb3194317c890d47c
 function millrace.free_places(p_stage millrace.stages, p_worker millrace.workers) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 09a59685dc9fdc0c78908142fd94dff7
 function millrace.free_slots(p_attempt_ids bigint[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 5692665caf5242c842ad02249e809597
 function millrace.function_named(p_name text, p_arguments text) returns regprocedure language plpgsql stable set search_path=pg_catalog, pg_temp body f48b4621479c622604016f45152b66ca
@@ -3027,7 +3026,7 @@ function millrace.needing(p_version_id integer, p_stage_id integer) returns inte
 function millrace.needs_of(p_run_id bigint, p_version_id integer, p_stage_id integer, p_each bigint) returns json language plpgsql stable set search_path=pg_catalog, pg_temp body 169f25c256021e320e3037b3c7980509
 function millrace.new_runs(p_pipeline_id integer, p_entity_ids text[], p_stage_id integer, p_done_before integer DEFAULT NULL::integer) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 459e53d36b330a20199183d249ecb8f8
 function millrace.new_way_ids(p_new millrace.pipelines, p_entity_ids text[]) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 99251d3c5e02a0466a405d2f363e17d4
-function millrace.next_alone(p_stage millrace.stages, p_first boolean, p_retired boolean) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body 5aadbc645df9528ce3f6fb5d7ce5f657
+function millrace.next_alone(p_stage millrace.stages, p_first boolean, p_retired boolean) returns bigint language plpgsql volatile set search_path=pg_catalog, pg_temp body f4038c54b1acd573c4f20e9b44ef757c
 function millrace.next_due(p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit integer) returns text[] language plpgsql volatile set search_path=pg_catalog, pg_temp body f2950d8a446d4b423c527be2f39bcbb9
 function millrace.next_gate(p_stage_ids integer[], p_after_at timestamp with time zone[], p_after_ids bigint[]) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body 6b8ed19ba6f56c0bdbd88a1205f1ec5d
 function millrace.next_unadopted(p_pipeline millrace.pipelines, p_call text, p_limit integer, OUT old_column text, OUT keys text[], OUT old text[], OUT codes text[], OUT lands text[], OUT stage_ids integer[], OUT has_run boolean[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 906fe35f6d0e1cfb4bc3b3bb0da06f80
@@ -3428,7 +3427,7 @@ function millrace.unthrottle(p_pipeline text, p_stage text) returns void languag
 function millrace.unthrottle_limit(p_name text, p_key text DEFAULT NULL::text) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 7222af159a984b6cc2d276b8dd31dbd5
 function millrace.unthrottle_shared(p_name text) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fd2d3d2065aa791531567b2938cad86e
 function millrace.unthrottle_stage(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 76755c3018e1f298e1f7f8a73c58d854
-function millrace.upkeep_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 03b712e573dccd28b46be84737af2a6e
+function millrace.upkeep_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1c464ee9ad914ecc1f1bc21acdbdf8cf
 function millrace.use_new_pipeline() returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body 984a0695a99e6cfd4153ac66d9abd7ab
 function millrace.used_by(p_payer millrace.payer, p_kind text) returns numeric language plpgsql volatile set search_path=pg_catalog, pg_temp body 64fc67c08e4f9ae6b0710dd840b96ac9
 function millrace.value_call(p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body d1c3ca25784659e0a27018114cebee29

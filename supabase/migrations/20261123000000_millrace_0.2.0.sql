@@ -3735,7 +3735,8 @@ begin
       and a.state = 'queued'
       and (a.lost_alone or not p_first)
       and not (a.lost_alone and p_retired)
-      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+      and (not p_stage.has_groups
+        or coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true))
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);
@@ -6561,28 +6562,6 @@ begin
 end
 $$;
 
--- A row has been found that ends its function: those that were beside it, and wait to run alone,
--- may go together again. Another one among them is found like the first.
-create or replace function millrace.clear_suspects(p_stage_id int) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update millrace.attempts a
-  set isolated = false
-  where a.id in (
-    select o.id
-    from millrace.attempts o
-    where o.stage_id = p_stage_id
-      and o.isolated
-      and not o.lost_alone
-      and o.queue_at is not null
-      and o.state = 'queued'
-    order by o.id
-    for update skip locked);
-end
-$$;
-
 -- started | waiting | queued → failed, with a retry row when the policy allows one; else the run
 -- fails, or goes on without the stage. Returns the stages that got work.
 create or replace function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
@@ -6608,13 +6587,6 @@ begin
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
-  end if;
-  if exists (
-      select
-      from unnest(p_items) i
-      join millrace.attempts a on a.id = i.attempt_id
-      where a.isolated and i.error ->> 'code' in ('lost_lease', 'resource_limit')) then
-    perform millrace.clear_suspects(p_stage_id);
   end if;
   if cardinality(v_failed.dead) = 0 then
     perform millrace.project(p_stage_id, v_failed.changes);
@@ -10286,6 +10258,7 @@ begin
       (4, 'throttles', exists (select from millrace.throttles t where t.until <= v_now)),
       (5, 'shared', exists (select from millrace.limit_uses u where not u.summed)
         or exists (select from millrace.limit_refusals r)
+        or exists (select from millrace.limit_keys)
         or exists (
           select
           from millrace.shared_limits l
@@ -22656,7 +22629,7 @@ begin
         select from millrace.in_flight f
         where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
         limit v_limit) f),
-    (millrace.room_of_key(p_stage.id, substr(p_group, 2))).room);
+    nullif((millrace.room_of_key(p_stage.id, substr(p_group, 2))).room, 'infinity'));
 end
 $$;
 
@@ -34818,8 +34791,7 @@ begin
       'public.millrace_poll(int4, int4)', 'millrace.check_job_states(jsonb)',
       'public.millrace_note_jobs(jsonb)', 'millrace.owner_message(jsonb, int8)',
       'millrace.backoff_seconds(jsonb, int4)', 'millrace.retry_due(int4, jsonb, int4)',
-      'millrace.close_failed(millrace.work[])', 'millrace.clear_suspects(int4)',
-      'millrace.fail(int4, millrace.work[])',
+      'millrace.close_failed(millrace.work[])', 'millrace.fail(int4, millrace.work[])',
       'millrace.end_runs(int8[], millrace.run_status, int4)',
       'millrace.on_status_written(int4, text, text, text[], text[])',
       'millrace.forget(int4, text[])', 'millrace.delete_runs(int8[])',

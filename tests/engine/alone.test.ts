@@ -109,18 +109,6 @@ test('of forty rows in one function, the one that ends it fails as resource_limi
   expect(most).toBe(40);
 });
 
-test('once the row is found that ended the function, those that were beside it go together again', async ({
-  engine,
-}) => {
-  const ids = await lost(engine, 30);
-  const killed = await (await Worker.of(engine, 'only')).take(40);
-  expect(idsOf(killed)).toEqual([ids[0]]);
-  await expire(engine);
-  const worker = await Worker.of(engine, 'only');
-  expect(idsOf(await worker.take(40))).toEqual([ids[0]]);
-  expect(idsOf(await (await Worker.of(engine, 'only')).take(40))).toEqual(ids.slice(1));
-});
-
 test('what must be alone waits until its host is idle, and another host is free to take it', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
   const host = randomUUID();

@@ -90,7 +90,8 @@ begin
       and a.state = 'queued'
       and (a.lost_alone or not p_first)
       and not (a.lost_alone and p_retired)
-      and coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true)
+      and (not p_stage.has_groups
+        or coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true))
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);

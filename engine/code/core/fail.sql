@@ -125,28 +125,6 @@ begin
 end
 $$;
 
--- A row has been found that ends its function: those that were beside it, and wait to run alone,
--- may go together again. Another one among them is found like the first.
-create or replace function millrace.clear_suspects(p_stage_id int) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update millrace.attempts a
-  set isolated = false
-  where a.id in (
-    select o.id
-    from millrace.attempts o
-    where o.stage_id = p_stage_id
-      and o.isolated
-      and not o.lost_alone
-      and o.queue_at is not null
-      and o.state = 'queued'
-    order by o.id
-    for update skip locked);
-end
-$$;
-
 -- started | waiting | queued → failed, with a retry row when the policy allows one; else the run
 -- fails, or goes on without the stage. Returns the stages that got work.
 create or replace function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
@@ -172,13 +150,6 @@ begin
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
-  end if;
-  if exists (
-      select
-      from unnest(p_items) i
-      join millrace.attempts a on a.id = i.attempt_id
-      where a.isolated and i.error ->> 'code' in ('lost_lease', 'resource_limit')) then
-    perform millrace.clear_suspects(p_stage_id);
   end if;
   if cardinality(v_failed.dead) = 0 then
     perform millrace.project(p_stage_id, v_failed.changes);

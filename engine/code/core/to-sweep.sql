@@ -144,6 +144,7 @@ begin
       (4, 'throttles', exists (select from millrace.throttles t where t.until <= v_now)),
       (5, 'shared', exists (select from millrace.limit_uses u where not u.summed)
         or exists (select from millrace.limit_refusals r)
+        or exists (select from millrace.limit_keys)
         or exists (
           select
           from millrace.shared_limits l

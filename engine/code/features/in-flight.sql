@@ -189,6 +189,6 @@ begin
         select from millrace.in_flight f
         where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
         limit v_limit) f),
-    (millrace.room_of_key(p_stage.id, substr(p_group, 2))).room);
+    nullif((millrace.room_of_key(p_stage.id, substr(p_group, 2))).room, 'infinity'));
 end
 $$;
