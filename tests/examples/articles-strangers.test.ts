@@ -143,6 +143,8 @@ test('of two thousand articles that a user adds at once a hundred begin, and nob
   await engine.sql.query(
     `insert into public.ingestion_queue (entry_type, content) select 'import', 'Found ' || n from generate_series(1, 150) n`,
   );
+  // However many are in work at once.
+  await engine.sql.query('update millrace.stages set concurrency = null');
   const taken = async (stage: string) => {
     const worker = await Worker.of(engine, stage, 'articles');
     const ids: string[] = [];

@@ -10,7 +10,7 @@ export interface UnlistedHeading {
 
 /** So few may be strays; of more, their share of the unlisted headings counts. */
 const mostStrays = 2;
-/** A title of fewer words may well stand before a line that begins with a small letter, such as a command. */
+/** A title of fewer words may well end like half a sentence, or stand before a line that begins with a small letter, such as a command. */
 const fewestWords = 5;
 const shortPiece = 3;
 
@@ -25,10 +25,12 @@ export function headingsRating(headings: readonly UnlistedHeading[], pages: read
   const finders = new Map<number, ReturnType<typeof lineAfter>>();
   const byNumber = new Map(pages.map((page) => [page.number, page]));
   const doubtful = headings.filter(({ page, title }) => {
-    if (isNoise(title) || unfinished.test(title) || sentenceEnd.test(title)) return true;
+    if (isNoise(title) || sentenceEnd.test(title)) return true;
+    // "What oil is for" is a title.
+    if (title.split(/\s+/).length < fewestWords) return false;
     const after = finders.get(page) ?? lineAfter(byNumber.get(page));
     finders.set(page, after);
-    return title.split(/\s+/).length >= fewestWords && /^\p{Ll}/u.test(after(title));
+    return unfinished.test(title) || /^\p{Ll}/u.test(after(title));
   }).length;
   if (doubtful === 0) return 1;
   return 1 - doubtful / (doubtful > mostStrays ? headings.length : all);
