@@ -149,7 +149,7 @@ declare
       'millrace.explain(text)', 'millrace.status_columns_of(millrace.pipelines)',
       'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
-      'public.millrace_complete(uuid, int4, json, int4, bool)',
+      'public.millrace_complete(uuid, int4, json, int4, bool)', 'millrace.held_by(uuid)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool, float4, int8)',
       'millrace.must_stay(millrace.workers)', 'millrace.schedule_polls()',
       'millrace.wake_job_poll()', 'millrace.keep_polling()', 'millrace.check_setting()',

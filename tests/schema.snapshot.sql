@@ -2871,6 +2871,7 @@ function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text) retur
 function millrace.has_ready_work(p_stage_id integer) returns boolean language plpgsql volatile set search_path=pg_catalog, pg_temp body fdfc5980206644ad5c6144f576a060b5
 function millrace.heed_clock(p_pipeline_id integer) returns void language sql volatile set search_path=pg_catalog, pg_temp body 73dda19e5a041401c34e106bc761347b
 function millrace.held_batch(p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint, OUT batch json, OUT kept integer) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body ceb0f7610e3cfb782ff2b8e996a7b97d
+function millrace.held_by(p_worker_id uuid) returns bigint[] language plpgsql volatile set search_path=pg_catalog, pg_temp body d0ead5c3b46e89996fd5a307208937b3
 function millrace.held_counts() returns TABLE(stage_id integer, started bigint, waiting bigint, since timestamp with time zone) language plpgsql stable set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_bitmapscan=off, enable_mergejoin=off, jit=off body 98cb8f4281d9eba77bc5bd829262fb2f
 function millrace.held_items(p_token uuid, p_attempt_ids bigint[]) returns millrace.claimed[] language plpgsql volatile set search_path=pg_catalog, pg_temp body 5e176c6d4e6ae7b8279836e45bd4a821
 function millrace.history_faults(p_pipeline millrace.pipelines) returns TABLE(rule text, run_id bigint, attempt_id bigint, detail text) language plpgsql stable set search_path=pg_catalog, pg_temp, jit=off, plan_cache_mode=force_generic_plan body 543d6660ca9c16828d6890017f8ab0e1
@@ -3181,7 +3182,7 @@ function millrace.reset_one(p_run bigint, p_stage text) returns void language pl
 function millrace.resolve_alerts(p_limit integer) returns integer language plpgsql volatile set search_path=pg_catalog, pg_temp body d59ccea54071286a294b31100568a3ce
 function millrace.resolve_ref(p_root jsonb, p_schema jsonb) returns jsonb language sql immutable set search_path=pg_catalog, pg_temp body 853d483876af8d243a383be2477d819d
 function millrace.resolve_unwatched(p_now timestamp with time zone) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body b9ead80c8108b16f29125f3e1b9f18c2
-function millrace.rest_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 1fad3c5949f1887b5835e21dae5328df
+function millrace.rest_to_sweep() returns TABLE(part text, id bigint) language plpgsql volatile set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body bf62ccb1978cfbd432962d911fc2fe7b
 function millrace.resting_values(p_version_id integer) returns TABLE(value text, live_id integer, until integer, done boolean) language sql stable set search_path=pg_catalog, pg_temp body 9e4894aab89a5a47827927cc6a1c9100
 function millrace.retention_days(p_pipeline millrace.pipelines) returns integer language plpgsql stable set search_path=pg_catalog, pg_temp body 5fd9d43c5e28ead63a477b201ef9bbac
 function millrace.retention_fault(p_table_name text, p_column text) returns text language plpgsql stable set search_path=pg_catalog, pg_temp body 071c857e78541ba27d1f9b5fd83ae6d6
@@ -3597,7 +3598,7 @@ function public.millrace_job_owner(p_job jsonb) returns jsonb language plpgsql s
 function public.millrace_journal(p_query jsonb DEFAULT '{}'::jsonb) returns jsonb language plpgsql stable security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_mergejoin=off, enable_memoize=off, jit=off body 70d5dd5d16b3623a02bdaa5579b55ab2
   grant execute to authenticated
   grant execute to service_role
-function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false, p_row_cpu_ms real DEFAULT NULL::real, p_row_bytes bigint DEFAULT NULL::bigint) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 09ab037ed7140b3226636da6657cc0c4
+function public.millrace_leave(p_worker uuid, p_hand_over boolean DEFAULT false, p_row_cpu_ms real DEFAULT NULL::real, p_row_bytes bigint DEFAULT NULL::bigint) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 2f67939175920cd776f6cd571ebf8930
   grant execute to service_role
 function public.millrace_metrics() returns json language plpgsql stable security definer set search_path=pg_catalog, pg_temp body 4c329a76c29230dc701fc193a78aeedb
   grant execute to service_role
@@ -3615,7 +3616,7 @@ function public.millrace_pipeline(p_query jsonb) returns jsonb language plpgsql 
   grant execute to service_role
 function public.millrace_poll(p_limit integer, p_poll_ms integer DEFAULT NULL::integer) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body e53b0cafb06f271ef7206c976988be25
   grant execute to service_role
-function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body ff72dbff02d4c39641de1f2b06995052
+function public.millrace_renew(p_worker uuid, p_attempts bigint[]) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body dd36f3b2927c26ab01d1b2cc64049fb1
   grant execute to service_role
 function public.millrace_resume(p_items json) returns jsonb language plpgsql volatile security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off, enable_indexonlyscan=off, enable_bitmapscan=off, enable_mergejoin=off, enable_hashjoin=off, enable_memoize=off, jit=off, plan_cache_mode=force_generic_plan body 61e3b128b155f6837948515d304405b0
   grant execute to service_role

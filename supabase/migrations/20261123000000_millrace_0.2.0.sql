@@ -9184,6 +9184,24 @@ begin
 end
 $$;
 
+-- Lists the attempts that a worker has in work.
+create or replace function millrace.held_by(p_worker_id uuid) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select a.id
+    from millrace.claims c
+    cross join lateral (
+      select t.id
+      from millrace.attempts t
+      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+      offset 0) a
+    where c.worker_id = p_worker_id);
+end
+$$;
+
 create or replace function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
 language plpgsql security definer
@@ -9213,15 +9231,7 @@ begin
   from held, millrace.workers w
   join millrace.stages s on s.id = w.stage_id
   where c.token = held.token and w.id = p_worker;
-  v_held := array(
-    select a.id
-    from millrace.claims c
-    cross join lateral (
-      select t.id
-      from millrace.attempts t
-      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-      offset 0) a
-    where c.worker_id = p_worker);
+  v_held := millrace.held_by(p_worker);
   update millrace.workers w
   set heartbeat_at = v_now, held = cardinality(v_held)
   where w.id = p_worker;
@@ -9269,7 +9279,9 @@ begin
     where w.id = p_worker;
     return '{"left": false, "wake": []}';
   end if;
-  update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
+  update millrace.workers w
+  set left_at = millrace.now(), held = cardinality(millrace.held_by(p_worker))
+  where w.id = p_worker;
   -- One whose budget is used has signed off first, so that its successor is not one worker too
   -- many. Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe
   -- side.
@@ -10215,9 +10227,14 @@ begin
           and (g.counted_at is null or g.last_key <> '' or 0 < any (g.ages) or exists (
             select
             from millrace.stages s
-            join millrace.attempts a on a.stage_id = s.id
             where s.pipeline_id = p.id
-              and (a.queue_at is not null or a.deadline_at is not null))))),
+              and (
+                exists (select from millrace.bypassed b where b.stage_id = s.id)
+                or exists (
+                  select
+                  from millrace.attempts a
+                  where a.stage_id = s.id
+                    and (a.queue_at is not null or a.deadline_at is not null))))))),
       (10, 'pulses', exists (select from millrace.pulses))) k(place, part, wanted)
     where k.wanted
     order by k.place;
@@ -34841,7 +34858,7 @@ begin
       'millrace.explain(text)', 'millrace.status_columns_of(millrace.pipelines)',
       'millrace.row_faults(int8, int8)',
       'public.millrace_claim(text, text, uuid, uuid, int4, int4)',
-      'public.millrace_complete(uuid, int4, json, int4, bool)',
+      'public.millrace_complete(uuid, int4, json, int4, bool)', 'millrace.held_by(uuid)',
       'public.millrace_renew(uuid, int8[])', 'public.millrace_leave(uuid, bool, float4, int8)',
       'millrace.must_stay(millrace.workers)', 'millrace.schedule_polls()',
       'millrace.wake_job_poll()', 'millrace.keep_polling()', 'millrace.check_setting()',

@@ -40,7 +40,7 @@ test('it holds until its time is over, and what was declared holds again then', 
     throttled_for: null,
     throttled_until: null,
   });
-  expect(await worker.take(10)).toHaveLength(5);
+  expect(await (await Worker.of(engine, worker.stage)).take(10)).toHaveLength(5);
   expect(await journal(engine)).toMatchObject([
     {
       verb: 'throttle',

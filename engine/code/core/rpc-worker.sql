@@ -134,6 +134,24 @@ revoke all on function public.millrace_complete(uuid, int, json, int, boolean)
 grant execute on function public.millrace_complete(uuid, int, json, int, boolean)
   to service_role;
 
+-- Lists the attempts that a worker has in work.
+create or replace function millrace.held_by(p_worker_id uuid) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select a.id
+    from millrace.claims c
+    cross join lateral (
+      select t.id
+      from millrace.attempts t
+      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+      offset 0) a
+    where c.worker_id = p_worker_id);
+end
+$$;
+
 create or replace function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
 language plpgsql security definer
@@ -163,15 +181,7 @@ begin
   from held, millrace.workers w
   join millrace.stages s on s.id = w.stage_id
   where c.token = held.token and w.id = p_worker;
-  v_held := array(
-    select a.id
-    from millrace.claims c
-    cross join lateral (
-      select t.id
-      from millrace.attempts t
-      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-      offset 0) a
-    where c.worker_id = p_worker);
+  v_held := millrace.held_by(p_worker);
   update millrace.workers w
   set heartbeat_at = v_now, held = cardinality(v_held)
   where w.id = p_worker;
@@ -224,7 +234,9 @@ begin
     where w.id = p_worker;
     return '{"left": false, "wake": []}';
   end if;
-  update millrace.workers w set left_at = millrace.now() where w.id = p_worker;
+  update millrace.workers w
+  set left_at = millrace.now(), held = cardinality(millrace.held_by(p_worker))
+  where w.id = p_worker;
   -- One whose budget is used has signed off first, so that its successor is not one worker too
   -- many. Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe
   -- side.

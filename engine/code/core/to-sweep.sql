@@ -101,9 +101,14 @@ begin
           and (g.counted_at is null or g.last_key <> '' or 0 < any (g.ages) or exists (
             select
             from millrace.stages s
-            join millrace.attempts a on a.stage_id = s.id
             where s.pipeline_id = p.id
-              and (a.queue_at is not null or a.deadline_at is not null))))),
+              and (
+                exists (select from millrace.bypassed b where b.stage_id = s.id)
+                or exists (
+                  select
+                  from millrace.attempts a
+                  where a.stage_id = s.id
+                    and (a.queue_at is not null or a.deadline_at is not null))))))),
       (10, 'pulses', exists (select from millrace.pulses))) k(place, part, wanted)
     where k.wanted
     order by k.place;
