@@ -155,6 +155,6 @@ test('a wake-up tells level and contracts; a function of another answers 409, wh
     `insert into net._http_response (id, status_code, created, content) select id, 409, now(), $1 from net.http_request_queue`,
     [text],
   );
-  expect((await amiss()).join()).toContain(`409: ${message}`);
+  expect((await amiss()).join()).toContain(`409: ${message.replace(/\.$/, '')}`);
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
 });
