@@ -175,7 +175,7 @@ declare
       'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
-      'millrace.free_places(millrace.stages, millrace.workers)',
+      'millrace.free_places(millrace.stages, millrace.workers, bool)',
       'millrace.claim_allowed(millrace.call, int4, bool)',
       'millrace.hand_out(millrace.call, uuid, millrace.claimed[], int8[], text[])',
       'millrace.claim_next(millrace.call, int4, int4, json, int4[], bool)',

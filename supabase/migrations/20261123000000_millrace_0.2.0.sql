@@ -3733,7 +3733,8 @@ begin
       and a.isolated
       and a.queue_at <= v_now
       and a.state = 'queued'
-      and (a.lost_alone or not p_first)
+      -- What has waited for long is not to wait until the stage has nothing else to do.
+      and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
       and (not p_stage.has_groups
         or coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true))
@@ -8859,7 +8860,9 @@ begin
     memory_bytes = coalesce(excluded.memory_bytes, c.memory_bytes),
     learned_at = excluded.learned_at
   -- A change by less than a fifth is chance, and not worth a row.
-  where excluded.cpu_ms not between c.cpu_ms * 0.8 and c.cpu_ms * 1.25;
+  where excluded.cpu_ms not between c.cpu_ms * 0.8 and c.cpu_ms * 1.25
+    or coalesce(excluded.memory_bytes not between c.memory_bytes * 0.8 and c.memory_bytes * 1.25,
+      excluded.memory_bytes is distinct from c.memory_bytes);
   if found then
     perform millrace.choose_places(p_stage_id);
   end if;
@@ -8883,15 +8886,17 @@ begin
     group by w.host) h
   having count(*) > 0
   on conflict on constraint row_costs_pkey do update
-  set cpu_ms = greatest(c.cpu_ms, least(c.cpu_ms * 2, (
+  set cpu_ms = millrace.bounded_cpu(greatest(c.cpu_ms, least(c.cpu_ms * 2, (
       select 2000.0 / greatest(max(h.taken), 1)
       from (
         select sum(w.taken) as taken
         from millrace.workers w
         where w.stage_id = p_stage_id and w.host = any (p_hosts)
-        group by w.host) h))),
+        group by w.host) h)))),
     lives_cut = c.lives_cut + excluded.lives_cut,
-    learned_at = excluded.learned_at;
+    learned_at = excluded.learned_at
+  -- Whatever ends many at once, such as an outage, teaches it once.
+  where c.learned_at <= excluded.learned_at - interval '1 minute';
   perform millrace.choose_places(p_stage_id);
 end
 $$;
@@ -8908,11 +8913,15 @@ begin
   set batch_size = b.batch_size,
     max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
   from (
-    select greatest(1, least(50, o.concurrency, floor(1000 / coalesce(c.cpu_ms, 6))::int,
-      floor(67108864 / greatest(coalesce(c.memory_bytes, 1), 1))))::int as batch_size
-    from millrace.stages o
-    left join millrace.row_costs c on c.stage_id = o.id
-    where o.id = p_stage_id) b
+    -- All workers have as many, or the last would have free places that it cannot fill.
+    select ceil(m.concurrency::numeric / ceil(m.concurrency::numeric / m.most))::int as batch_size
+    from (
+      select o.concurrency, greatest(1, least(50, o.concurrency,
+        floor(1000 / coalesce(c.cpu_ms, 6)),
+        floor(67108864 / greatest(coalesce(c.memory_bytes, 1), 1))))::int as most
+      from millrace.stages o
+      left join millrace.row_costs c on c.stage_id = o.id
+      where o.id = p_stage_id) m) b
   where s.id = p_stage_id
     and s.concurrency is not null
     and s.batch_size <> b.batch_size;
@@ -9162,13 +9171,10 @@ begin
   end if;
   v_items := millrace.parse_items(p_items, 'attempt');
   v_done := millrace.record_items(v_items);
-  v_worker.held := greatest(0, v_worker.held - case
-    when v_done.uniform then cardinality(v_items)
-    else (
-      select count(*)
-      from json_to_recordset(v_done.verdicts) v(verdict text)
-      where v.verdict not in ('busy', 'rejected'))
-    end);
+  v_worker.held := case
+    when v_done.uniform then greatest(0, v_worker.held - cardinality(v_items))
+    else cardinality(millrace.held_by(p_worker))
+  end;
   v_call := millrace.call_of(v_worker, v_worker.stage_id);
   v_stage := v_call.stage;
   if v_stage.kind = 'agent' then
@@ -9222,6 +9228,8 @@ begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
+  -- First, as every call of a worker does, so that no two wait for each other.
+  perform from millrace.workers w where w.id = p_worker for update;
   with held as (
     select c.token from millrace.claims c
     where c.worker_id = p_worker order by c.token for update
@@ -9320,6 +9328,7 @@ begin
     join millrace.workers w on w.id = c.worker_id
     where c.host = p_worker.host
       and w.id <> p_worker.id
+      and w.left_at is null
       and w.stage_id = p_worker.stage_id
       and c.expires_at > millrace.now());
 end
@@ -9773,7 +9782,10 @@ begin
       'token', a.token,
       'outcome', 'failed',
       'error', case
-        when a.lost_alone then jsonb_build_object('code', 'resource_limit',
+        -- Only of an isolate that has worked on nothing else is it known whose doing it was.
+        when a.lost_alone and 1 >= (
+            select sum(w.taken) from millrace.workers w where w.host = c.host)
+          then jsonb_build_object('code', 'resource_limit',
           'message', 'its function ended without a word while it ran this row alone, a second '
             'time: the row takes more CPU or memory than the platform allows')
         else jsonb_build_object('code', 'lost_lease',
@@ -10843,17 +10855,21 @@ $$;
 -- Counts the places of a stage that a worker may fill now. As long as each worker holds a batch at
 -- most, and they are no more than the maximum, there is nothing to count. But one that has left
 -- finishes what it holds beside its successor, and the number that a definition gives may be no
--- multiple of a batch. Claims that count pass one at a time.
+-- multiple of a batch. Claims that count pass one at a time. wait_ms: places will become free soon,
+-- for somebody is leaving.
 create or replace function millrace.free_places(
-  p_stage millrace.stages, p_worker millrace.workers
-) returns int
+  p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
+  out places int, out wait_ms int
+)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
+  v_others record;
   v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
 begin
+  places := 1000;
   if p_stage.concurrency is null and not exists (
       select
       from millrace.workers w
@@ -10861,16 +10877,30 @@ begin
         and w.left_at is not null
         and w.held > 0
         and w.heartbeat_at > v_since) then
-    return 1000;
+    return;
+  elsif p_worker.left_at is not null then
+    -- What runs alone in a retired isolate may be one too many for a moment.
+    places := 1;
+    return;
+  elsif p_may_wait then
+    perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
+  elsif not pg_try_advisory_xact_lock(hashtext('millrace.places'), p_stage.id) then
+    -- It holds rows, and so must not wait.
+    places := 0;
+    wait_ms := 50;
+    return;
   end if;
-  perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
-  return greatest(0, v_places - p_worker.held - (
-    select coalesce(sum(w.held), 0)
-    from millrace.workers w
-    where w.stage_id = p_stage.id
-      and (w.left_at is null or w.held > 0)
-      and w.id <> p_worker.id
-      and w.heartbeat_at > v_since));
+  select coalesce(sum(w.held), 0) as held, bool_or(w.left_at is not null) as any_leaving
+  into v_others
+  from millrace.workers w
+  where w.stage_id = p_stage.id
+    and (w.left_at is null or w.held > 0)
+    and w.id <> p_worker.id
+    and w.heartbeat_at > v_since;
+  places := greatest(0, v_places - p_worker.held - v_others.held);
+  if places = 0 and v_others.any_leaving then
+    wait_ms := 100;
+  end if;
 end
 $$;
 
@@ -10888,10 +10918,12 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
+  v_free record;
   v_claim record;
 begin
   if v_limit > 0 then
-    v_limit := least(v_limit, millrace.free_places(v_stage, p_call.worker));
+    v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
+    v_limit := least(v_limit, v_free.places);
   end if;
   if v_stage.limits is null then
     v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
@@ -10906,7 +10938,7 @@ begin
   taken := cardinality(attempt_ids);
   if token is null then
     if v_limit = 0 and p_limit > 0 and p_call.open then
-      wait_ms := 50;
+      wait_ms := v_free.wait_ms;
     end if;
     return;
   end if;
@@ -34884,7 +34916,7 @@ begin
       'millrace.stage_named(text, text)', 'millrace.call_of(millrace.workers, int4)',
       'millrace.claim_answer(millrace.call, text, text, json, int4[], json, int4, bool, bool)',
       'millrace.sweep_due(text)', 'millrace.sweep_due()',
-      'millrace.free_places(millrace.stages, millrace.workers)',
+      'millrace.free_places(millrace.stages, millrace.workers, bool)',
       'millrace.claim_allowed(millrace.call, int4, bool)',
       'millrace.hand_out(millrace.call, uuid, millrace.claimed[], int8[], text[])',
       'millrace.claim_next(millrace.call, int4, int4, json, int4[], bool)',

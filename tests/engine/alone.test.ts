@@ -109,6 +109,30 @@ test('of forty rows in one function, the one that ends it fails as resource_limi
   expect(most).toBe(40);
 });
 
+test('a row that is lost in an isolate that others had worn is not blamed for it', async ({ engine }) => {
+  const ids = await lost(engine, 1);
+  await (await Worker.of(engine, 'only')).take(1);
+  await expire(engine);
+  await engine.sql.query(`update millrace.attempts set queue_at = queue_at + interval '1 hour' where lost_alone`);
+  await engine.queued('only', 5);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(5);
+  await engine.sql.query(`update millrace.attempts set queue_at = queue_at - interval '1 hour' where lost_alone`);
+  expect(idsOf((await worker.complete(done(batch), 5)).batch)).toEqual(ids);
+  await expire(engine);
+  expect(await engine.rows('select entity_id, error_code from millrace.dead_letters')).toEqual([
+    { entity_id: ids[0], error_code: 'lost_lease' },
+  ]);
+});
+
+test('what has waited a minute to run alone is what the next idle host begins with', async ({ engine }) => {
+  const ids = await lost(engine, 1);
+  const fresh = await engine.queued('only', 5);
+  expect(idsOf(await (await Worker.of(engine, 'only')).take(1))).toEqual(fresh.slice(0, 1));
+  await engine.advance('61 seconds');
+  expect(idsOf(await (await Worker.of(engine, 'only')).take(10))).toEqual(ids);
+});
+
 test('what must be alone waits until its host is idle, and another host is free to take it', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
   const host = randomUUID();

@@ -17,7 +17,7 @@ test('a worker that has left finishes what it holds, and its successor takes the
   const [first, second] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   const held = await first.take(4);
   await first.leave(true);
-  expect(await second.claim(4)).toMatchObject({ status: 'empty', batch: [], wait_ms: 50 });
+  expect(await second.claim(4)).toMatchObject({ status: 'empty', batch: [], wait_ms: 100 });
   await first.complete(
     held.slice(0, 3).map((item) => completed(item)),
     0,
@@ -58,18 +58,18 @@ test('a worker that has left wakes somebody for the places that it frees, if nob
 
 test('a stage that says concurrency has so many in work, however many workers ask at once', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', concurrency: 70 }]);
-  expect(await placesOf(engine)).toEqual({ concurrency: 70, batch_size: 50, max_workers: 2 });
+  expect(await placesOf(engine)).toEqual({ concurrency: 70, batch_size: 35, max_workers: 2 });
   await engine.queued('only', 100);
   const [first, second] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   await first.claim(0);
   await second.claim(0);
   await first.client.query('begin');
-  const held = await first.take(50);
-  expect(held).toHaveLength(50);
-  const beside = begin(second.take(50));
+  const held = await first.take(60);
+  expect(held).toHaveLength(60);
+  const beside = begin(second.take(35));
   await Promise.race([beside, untilBlocked(engine, second.client)]);
   await first.client.query('commit');
-  expect(await beside).toHaveLength(20);
+  expect(await beside).toHaveLength(10);
   expect(
     (
       await first.complete(
@@ -117,6 +117,31 @@ test('a function that ended without a word has taught its stage that rows cost m
   await engine.sql.query('update millrace.attempts set isolated = false');
   await die(50);
   expect(await costs()).toEqual([{ cpu_ms: 24, lives_cut: 2 }]);
+});
+
+test('an outage that ends many functions at once teaches their stage once', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', batch_size: 50, max_workers: 9 }]);
+  await engine.queued('only', 400);
+  for (let worker = 0; worker < 8; worker++) await (await Worker.of(engine, 'only')).take(50);
+  await engine.advance('61 seconds');
+  await engine.sql.query('call millrace.sweep_all()');
+  expect(await engine.rows('select cpu_ms from millrace.row_costs')).toEqual([{ cpu_ms: 12 }]);
+});
+
+test('renewing and completing take the worker first, and so never wait for each other', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only', 2);
+  const worker = await Worker.of(engine, 'only');
+  const batch = await worker.take(2);
+  const timer = await engine.database.connect('service_role');
+  await worker.client.query('begin');
+  await worker.claim(0);
+  const renewed = begin(timer.query('select public.millrace_renew($1, $2)', [worker.id, []]));
+  await untilBlocked(engine, timer);
+  await worker.complete(batch.map((item) => completed(item)));
+  await worker.client.query('commit');
+  await renewed;
+  expect(await engine.value('select held from millrace.workers')).toBe(0);
 });
 
 test('a completion that says goodbye signs its worker off when there is nothing for it, and only then', async ({

@@ -1,6 +1,6 @@
 // What an isolate has used up is reckoned, since the platform does not tell: it retires an isolate at a second of CPU and ends it
 // without a word at two.
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 
 const here = async () => true;
@@ -56,10 +56,37 @@ test('rows that others on the machine held up do not make the rest look dear', (
 test('a request that arrives proves that less than a second is used, so rows cost less than was thought', () => {
   const isolate = new Isolate();
   spend(isolate, 250);
-  expect(isolate.room()).toBe(0);
   isolate.arrived();
   expect(isolate.rowMs).toBe(4);
   expect(isolate.room()).toBe(125);
+});
+
+test('one row at a time fits into any isolate that still gets requests, however dear rows are', () => {
+  const isolate = new Isolate();
+  isolate.learn(2000);
+  spend(isolate, 3);
+  expect(isolate.room()).toBe(1);
+  isolate.begin(1);
+  expect(isolate.room()).toBe(0);
+});
+
+test('a probe that nobody answers tells nothing; after three a successor is better than none, until a request comes', async () => {
+  const isolate = new Isolate();
+  spend(isolate, 200);
+  isolate.begin(1);
+  let now = Date.now();
+  vi.spyOn(Date, 'now').mockImplementation(() => now);
+  for (const retired of [false, false, true]) {
+    isolate.look(async () => undefined);
+    await settled();
+    expect(isolate.retired).toBe(retired);
+    isolate.look(() => Promise.reject(new Error('asked again at once')));
+    now += 1000;
+  }
+  vi.restoreAllMocks();
+  expect(isolate.rowMs).toBe(6);
+  isolate.arrived();
+  expect(isolate.retired).toBe(false);
 });
 
 test('of a row in hand, half of its cost may be yet to come', () => {

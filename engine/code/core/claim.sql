@@ -88,7 +88,8 @@ begin
       and a.isolated
       and a.queue_at <= v_now
       and a.state = 'queued'
-      and (a.lost_alone or not p_first)
+      -- What has waited for long is not to wait until the stage has nothing else to do.
+      and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
       and (not p_stage.has_groups
         or coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true))

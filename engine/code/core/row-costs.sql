@@ -28,7 +28,9 @@ begin
     memory_bytes = coalesce(excluded.memory_bytes, c.memory_bytes),
     learned_at = excluded.learned_at
   -- A change by less than a fifth is chance, and not worth a row.
-  where excluded.cpu_ms not between c.cpu_ms * 0.8 and c.cpu_ms * 1.25;
+  where excluded.cpu_ms not between c.cpu_ms * 0.8 and c.cpu_ms * 1.25
+    or coalesce(excluded.memory_bytes not between c.memory_bytes * 0.8 and c.memory_bytes * 1.25,
+      excluded.memory_bytes is distinct from c.memory_bytes);
   if found then
     perform millrace.choose_places(p_stage_id);
   end if;
@@ -52,15 +54,17 @@ begin
     group by w.host) h
   having count(*) > 0
   on conflict on constraint row_costs_pkey do update
-  set cpu_ms = greatest(c.cpu_ms, least(c.cpu_ms * 2, (
+  set cpu_ms = millrace.bounded_cpu(greatest(c.cpu_ms, least(c.cpu_ms * 2, (
       select 2000.0 / greatest(max(h.taken), 1)
       from (
         select sum(w.taken) as taken
         from millrace.workers w
         where w.stage_id = p_stage_id and w.host = any (p_hosts)
-        group by w.host) h))),
+        group by w.host) h)))),
     lives_cut = c.lives_cut + excluded.lives_cut,
-    learned_at = excluded.learned_at;
+    learned_at = excluded.learned_at
+  -- Whatever ends many at once, such as an outage, teaches it once.
+  where c.learned_at <= excluded.learned_at - interval '1 minute';
   perform millrace.choose_places(p_stage_id);
 end
 $$;
@@ -77,11 +81,15 @@ begin
   set batch_size = b.batch_size,
     max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
   from (
-    select greatest(1, least(50, o.concurrency, floor(1000 / coalesce(c.cpu_ms, 6))::int,
-      floor(67108864 / greatest(coalesce(c.memory_bytes, 1), 1))))::int as batch_size
-    from millrace.stages o
-    left join millrace.row_costs c on c.stage_id = o.id
-    where o.id = p_stage_id) b
+    -- All workers have as many, or the last would have free places that it cannot fill.
+    select ceil(m.concurrency::numeric / ceil(m.concurrency::numeric / m.most))::int as batch_size
+    from (
+      select o.concurrency, greatest(1, least(50, o.concurrency,
+        floor(1000 / coalesce(c.cpu_ms, 6)),
+        floor(67108864 / greatest(coalesce(c.memory_bytes, 1), 1))))::int as most
+      from millrace.stages o
+      left join millrace.row_costs c on c.stage_id = o.id
+      where o.id = p_stage_id) m) b
   where s.id = p_stage_id
     and s.concurrency is not null
     and s.batch_size <> b.batch_size;

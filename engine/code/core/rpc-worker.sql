@@ -105,13 +105,10 @@ begin
   end if;
   v_items := millrace.parse_items(p_items, 'attempt');
   v_done := millrace.record_items(v_items);
-  v_worker.held := greatest(0, v_worker.held - case
-    when v_done.uniform then cardinality(v_items)
-    else (
-      select count(*)
-      from json_to_recordset(v_done.verdicts) v(verdict text)
-      where v.verdict not in ('busy', 'rejected'))
-    end);
+  v_worker.held := case
+    when v_done.uniform then greatest(0, v_worker.held - cardinality(v_items))
+    else cardinality(millrace.held_by(p_worker))
+  end;
   v_call := millrace.call_of(v_worker, v_worker.stage_id);
   v_stage := v_call.stage;
   if v_stage.kind = 'agent' then
@@ -172,6 +169,8 @@ begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
+  -- First, as every call of a worker does, so that no two wait for each other.
+  perform from millrace.workers w where w.id = p_worker for update;
   with held as (
     select c.token from millrace.claims c
     where c.worker_id = p_worker order by c.token for update
@@ -282,6 +281,7 @@ begin
     join millrace.workers w on w.id = c.worker_id
     where c.host = p_worker.host
       and w.id <> p_worker.id
+      and w.left_at is null
       and w.stage_id = p_worker.stage_id
       and c.expires_at > millrace.now());
 end

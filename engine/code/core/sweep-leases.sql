@@ -24,7 +24,10 @@ begin
       'token', a.token,
       'outcome', 'failed',
       'error', case
-        when a.lost_alone then jsonb_build_object('code', 'resource_limit',
+        -- Only of an isolate that has worked on nothing else is it known whose doing it was.
+        when a.lost_alone and 1 >= (
+            select sum(w.taken) from millrace.workers w where w.host = c.host)
+          then jsonb_build_object('code', 'resource_limit',
           'message', 'its function ended without a word while it ran this row alone, a second '
             'time: the row takes more CPU or memory than the platform allows')
         else jsonb_build_object('code', 'lost_lease',

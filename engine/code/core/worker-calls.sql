@@ -142,17 +142,21 @@ $$;
 -- Counts the places of a stage that a worker may fill now. As long as each worker holds a batch at
 -- most, and they are no more than the maximum, there is nothing to count. But one that has left
 -- finishes what it holds beside its successor, and the number that a definition gives may be no
--- multiple of a batch. Claims that count pass one at a time.
+-- multiple of a batch. Claims that count pass one at a time. wait_ms: places will become free soon,
+-- for somebody is leaving.
 create or replace function millrace.free_places(
-  p_stage millrace.stages, p_worker millrace.workers
-) returns int
+  p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
+  out places int, out wait_ms int
+)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
+  v_others record;
   v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
 begin
+  places := 1000;
   if p_stage.concurrency is null and not exists (
       select
       from millrace.workers w
@@ -160,16 +164,30 @@ begin
         and w.left_at is not null
         and w.held > 0
         and w.heartbeat_at > v_since) then
-    return 1000;
+    return;
+  elsif p_worker.left_at is not null then
+    -- What runs alone in a retired isolate may be one too many for a moment.
+    places := 1;
+    return;
+  elsif p_may_wait then
+    perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
+  elsif not pg_try_advisory_xact_lock(hashtext('millrace.places'), p_stage.id) then
+    -- It holds rows, and so must not wait.
+    places := 0;
+    wait_ms := 50;
+    return;
   end if;
-  perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
-  return greatest(0, v_places - p_worker.held - (
-    select coalesce(sum(w.held), 0)
-    from millrace.workers w
-    where w.stage_id = p_stage.id
-      and (w.left_at is null or w.held > 0)
-      and w.id <> p_worker.id
-      and w.heartbeat_at > v_since));
+  select coalesce(sum(w.held), 0) as held, bool_or(w.left_at is not null) as any_leaving
+  into v_others
+  from millrace.workers w
+  where w.stage_id = p_stage.id
+    and (w.left_at is null or w.held > 0)
+    and w.id <> p_worker.id
+    and w.heartbeat_at > v_since;
+  places := greatest(0, v_places - p_worker.held - v_others.held);
+  if places = 0 and v_others.any_leaving then
+    wait_ms := 100;
+  end if;
 end
 $$;
 
@@ -187,10 +205,12 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
+  v_free record;
   v_claim record;
 begin
   if v_limit > 0 then
-    v_limit := least(v_limit, millrace.free_places(v_stage, p_call.worker));
+    v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
+    v_limit := least(v_limit, v_free.places);
   end if;
   if v_stage.limits is null then
     v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
@@ -205,7 +225,7 @@ begin
   taken := cardinality(attempt_ids);
   if token is null then
     if v_limit = 0 and p_limit > 0 and p_call.open then
-      wait_ms := 50;
+      wait_ms := v_free.wait_ms;
     end if;
     return;
   end if;

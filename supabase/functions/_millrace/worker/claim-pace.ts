@@ -3,6 +3,9 @@ const LONGEST_REFILL_PAUSE_MS = 2_000;
 const SHORTEST_WAIT_MS = 25;
 // A worker waits no longer for a stage at its limits: the sweep wakes another when the stage may go on.
 const LONGEST_IDLE_MS = 5_000;
+/** After so many answers in a row that brought nothing, whatever the engine says, it asks less often. */
+const PATIENT_ANSWERS = 10;
+const PATIENT_PAUSE_MS = 500;
 
 /** Decides when a worker asks for more: pauses grow while answers bring nothing, unless the engine names one. */
 export class ClaimPace {
@@ -12,6 +15,7 @@ export class ClaimPace {
   refillAt = 0;
   private pauseMs = FIRST_REFILL_PAUSE_MS;
   private waitMs: number | null = null;
+  private empties = 0;
   private busyAt = Date.now();
 
   /**
@@ -22,7 +26,9 @@ export class ClaimPace {
     const sawEmpty = asked > 0 && got === 0;
     this.sawEmpty = sawEmpty;
     this.pauseMs = sawEmpty ? Math.min(this.pauseMs * 2, LONGEST_REFILL_PAUSE_MS) : FIRST_REFILL_PAUSE_MS;
-    this.waitMs = sawEmpty && waitMs != null ? Math.max(waitMs, SHORTEST_WAIT_MS) : null;
+    this.empties = sawEmpty ? this.empties + 1 : 0;
+    const least = this.empties > PATIENT_ANSWERS ? PATIENT_PAUSE_MS : SHORTEST_WAIT_MS;
+    this.waitMs = sawEmpty && waitMs != null ? Math.max(waitMs, least) : null;
     this.refillAt = Date.now() + (asked > 0 && got >= asked ? 0 : (this.waitMs ?? this.pauseMs));
   }
 

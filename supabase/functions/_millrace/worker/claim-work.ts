@@ -55,8 +55,9 @@ export class Intake {
   /** Asks the engine for as many items as there are free slots. */
   async claim(): Promise<void> {
     const { session, held } = this.o;
+    let limit = this.ask(0);
     // A first claim is made whatever was used up before, so that every invocation gets something done.
-    let limit = session.isNew ? this.reserve(this.capacity()) || 1 : this.ask(0);
+    if (session.isNew) limit ||= 1;
     const answer = await session.claim(held, limit, (tried) => {
       limit = this.timedOut(tried);
       return limit;

@@ -65,6 +65,7 @@ export class Drain {
     } finally {
       stopListening();
       this.intake.stop();
+      this.held.dropAll();
       await this.session.end();
     }
   }
@@ -131,7 +132,7 @@ export class Drain {
     const { held, intake, saver, session } = this;
     const { budget } = this.o;
     // What is in hand runs to its end, while a successor takes its share of the queue.
-    if (intake.isOver && !session.closed && !this.unloading) await session.signOff();
+    if (intake.isOver && !session.closed && !this.unloading) await this.signOffEarly();
     const refillAt = intake.freeSlots(0) > 0 ? intake.pace.refillAt : Infinity;
     if (held.ready(Date.now()).length === 0) await this.waitForWork(refillAt);
     if (Date.now() >= budget.endsAt) held.releaseRunning();
@@ -144,6 +145,18 @@ export class Drain {
     }
     if (this.unloading) saver.giveUpBusy('this function ended');
     else if (Date.now() >= budget.savesUntil) saver.giveUpBusy('all time to save was used');
+  }
+
+  /** What is in hand matters more than that a successor begins at once: the sweep will see to that. */
+  private async signOffEarly(): Promise<void> {
+    try {
+      await this.session.signOff();
+    } catch (error) {
+      this.session.left = true;
+      this.o.log.warn('the engine did not take a sign-off, the sweep will wake a successor', {
+        error: messageOf(error),
+      });
+    }
   }
 
   /** Waits until a handler ends, an outcome can be sent again, or it is time to take more or to stop. */

@@ -115,6 +115,12 @@ export class HeldItems {
     this.notify();
   }
 
+  /** Lets go of everything, as a worker does that ends early. */
+  dropAll(): void {
+    for (const held of this.held.values()) this.isolate.end(held.seenMs);
+    this.held.clear();
+  }
+
   /** Lets `changed` resolve. */
   nudge(): void {
     this.notify();
@@ -228,7 +234,8 @@ export class HeldItems {
       if (!this.mayStart(held)) continue;
       held.state = 'running';
       held.startedAt = Date.now();
-      if (held.item.isolated) held.before = { cpuMs: this.isolate.reckonedMs, bytes: usedMemory() };
+      if (held.item.isolated)
+        held.before = { cpuMs: this.isolate.retired ? WORN_MS : this.isolate.reckonedMs, bytes: usedMemory() };
       void this.run(held);
     }
   }

@@ -11,6 +11,9 @@ const PROBED_FROM_MS = 900;
 const SPENT_AT_MS = 1_700;
 /** How much more is done from one probe to the next, as a share of what was done before. */
 const PROBED_EVERY = 0.1;
+const SHORTEST_PROBE_PAUSE_MS = 1_000;
+/** So many probes that nobody answers are taken for one that went elsewhere. */
+const MOST_FAILED_PROBES = 3;
 /** What a row is taken to cost where nobody has learned it yet. */
 const CAUTIOUS_ROW_MS = 6;
 const CHEAPEST_ROW_MS = 0.5;
@@ -20,8 +23,8 @@ const CHEAPEST_ROW_MS = 0.5;
  */
 const SEEN_ROWS = 32;
 
-/** Whether a request to this function came back to this isolate. */
-export type Probe = () => Promise<boolean>;
+/** Whether a request to this function came back to this isolate; undefined where nobody answered. */
+export type Probe = () => Promise<boolean | undefined>;
 
 /**
  * What this isolate has used up, reckoned row by row, since the platform does not tell: `process.cpuUsage()` answers zeros
@@ -43,6 +46,8 @@ export class Isolate {
   private proved = false;
   private probedAt = 0;
   private probing = false;
+  private probeAgainAt = 0;
+  private failedProbes = 0;
   private toldAt = 0;
   private memoryAtStart = 0;
   private rowBytes = 0;
@@ -74,12 +79,15 @@ export class Isolate {
     const most = RETIRED_AT_MS / Math.max(1, this.paidRows());
     this.proved ||= most < this.rowMs;
     this.mostMs = most;
+    this.retired = false;
   }
 
   /** How many rows may still be begun. */
   room(): number {
     if (this.retired) return 0;
-    return Math.max(0, Math.floor(BEGUN_UP_TO_MS / this.rowMs) - this.begun - this.reserved);
+    const room = Math.floor(BEGUN_UP_TO_MS / this.rowMs) - this.begun - this.reserved;
+    // One row at a time fits into any isolate that still gets requests.
+    return Math.max(this.inHand + this.reserved === 0 ? 1 : 0, room);
   }
 
   /** Keeps room for up to `wanted` rows that are about to be claimed; returns for how many. */
@@ -98,7 +106,8 @@ export class Isolate {
   begin(count: number): void {
     if (this.begun === 0) this.memoryAtStart = usedMemory();
     this.begun += count;
-    if (this.inHand >= 5) this.rowBytes = Math.max(this.rowBytes, (usedMemory() - this.memoryAtStart) / this.inHand);
+    if (this.inHand >= 5 && this.inHand >= this.begun / 2)
+      this.rowBytes = Math.max(this.rowBytes, (usedMemory() - this.memoryAtStart) / this.inHand);
   }
 
   /** One of them is over. `seenMs`: what it was seen to use of the CPU. */
@@ -112,17 +121,29 @@ export class Isolate {
   look(probe: Probe): void {
     const isFull = this.room() === 0;
     const paid = this.paidRows();
-    const isNew = paid >= this.probedAt * (1 + PROBED_EVERY) || (isFull && this.inHand === 0);
     const isNear = isFull || this.reckonedMs >= PROBED_FROM_MS;
+    const isNew = paid >= this.probedAt * (1 + PROBED_EVERY) || Date.now() >= this.probeAgainAt;
     if (this.retired || this.probing || !isNear || !isNew) return;
     this.probing = true;
     this.probedAt = paid;
+    this.probeAgainAt = Infinity;
     void probe().then((here) => {
       this.probing = false;
-      if (!here) this.learnedMs = this.mostMs = RETIRED_AT_MS / Math.max(1, paid);
-      this.retired ||= !here;
+      if (here === undefined) this.noAnswer();
+      else this.failedProbes = 0;
+      if (here === false) {
+        this.learnedMs = this.mostMs = RETIRED_AT_MS / Math.max(1, paid);
+        this.retired = true;
+      }
       this.notify();
     });
+  }
+
+  /** Nobody answered a probe: it is asked once more after a moment, and at last a successor is better than none. */
+  private noAnswer(): void {
+    this.failedProbes += 1;
+    this.probeAgainAt = Date.now() + SHORTEST_PROBE_PAUSE_MS;
+    if (this.failedProbes >= MOST_FAILED_PROBES) this.retired = true;
   }
 
   /** The platform says that it sends requests elsewhere from now on. */
@@ -140,7 +161,7 @@ export class Isolate {
   /** What a row costs, where this isolate has learned it and not told it yet. */
   news(): RowCost | undefined {
     const knows = this.retired || this.proved || this.rowMs > this.learnedMs;
-    if (!knows || this.ended < 20 || this.ended < this.toldAt * 1.5) return undefined;
+    if (!knows || this.ended < 5 || this.ended < this.toldAt * 1.5) return undefined;
     this.toldAt = this.ended;
     return { cpuMs: this.rowMs, bytes: this.rowBytes };
   }

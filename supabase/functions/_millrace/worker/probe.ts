@@ -4,8 +4,7 @@ import type { Isolate, Probe } from './isolate.ts';
 const PROBE_TIMEOUT_MS = 5_000;
 
 /**
- * Makes a probe of a function: it asks the function, as anybody else would, and looks whose answer comes. A request that fails
- * counts as one that went elsewhere, so that a successor is woken.
+ * Makes a probe of a function: it asks the function, as anybody else would, and looks whose answer comes.
  */
 export function createProbe(options: { platform: Platform; functionName: string; isolate: Isolate }): Probe {
   const { platform, functionName, isolate } = options;
@@ -18,9 +17,9 @@ export function createProbe(options: { platform: Platform; functionName: string;
         signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
       });
       const { host } = (await answer.json()) as { host?: string };
-      return host === isolate.host;
+      return host === undefined ? undefined : host === isolate.host;
     } catch {
-      return false;
+      return undefined;
     }
   };
 }
