@@ -2704,7 +2704,7 @@ function millrace.completed_targets(p_stage millrace.stages) returns text langua
 function millrace.consume_child_tallies(p_fan_out_id bigint) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body fe53bd5cd0cdc35ea1714a71fd40b6cc
 function millrace.contains_pipeline(p_pipeline_id integer, p_name text) returns boolean language sql stable set search_path=pg_catalog, pg_temp body fc442e4e3093d9548a0b02c435a85eb5
 function millrace.continue_after_skip(p_stage_id integer, p_run_ids bigint[]) returns integer[] language plpgsql volatile set search_path=pg_catalog, pg_temp body df4d524d22ae684c7022c67ea7accafb
-function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body 4983b1f8c2ded2fcaa4c834f255c2f7e
+function millrace.contracts() returns text[] language plpgsql stable set search_path=pg_catalog, pg_temp body f96d337281b75b3885cff79c20b76e4d
 function millrace.copy_earlier_results(p_run_ids bigint[], p_keep integer[]) returns void language plpgsql volatile set search_path=pg_catalog, pg_temp body 1b704daf14e585a2ea3fd8d9d0833e3c
 function millrace.copy_metadata(p_pipeline_id integer, p_entity_ids text[], OUT ids bigint[], OUT faults text[]) returns record language plpgsql volatile set search_path=pg_catalog, pg_temp body 056ab389e3eaed92588161cd188a4b46
 function millrace.cost_of(p_run bigint) returns numeric language sql stable set search_path=pg_catalog, pg_temp body b35bb0f2d737df30abc3d7b083faa02c

@@ -125,12 +125,12 @@ test('the runtime takes 426 for the end: it does not try again', async () => {
 });
 
 test('a wake-up tells level and contracts; a function of another answers 409, which doctor() shows', async () => {
-  await speak([3, 2]);
+  await speak([4, 3]);
   await engine.configureDoorbell();
   await engine.advance('3 seconds');
   const [id] = await engine.queued('one');
   const [wake] = await engine.wakes();
-  expect(wake?.headers).toMatchObject({ 'x-millrace-level': '7', 'x-millrace-contracts': '3,2' });
+  expect(wake?.headers).toMatchObject({ 'x-millrace-level': '7', 'x-millrace-contracts': '4,3' });
   const work: Promise<unknown>[] = [];
   const platform = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SECRET_KEYS: '{"default":"sb_secret_a"}' };
   const stage = makeStage(() => ({}));
@@ -144,7 +144,7 @@ test('a wake-up tells level and contracts; a function of another answers 409, wh
   expect(answer.status).toBe(409);
   expect(work).toEqual([]);
   const message =
-    `This function speaks contract ${CONTRACT}, and the engine that woke it 3 and 2 (level 7): ` +
+    `This function speaks contract ${CONTRACT}, and the engine that woke it 4 and 3 (level 7): ` +
     'deploy the functions of the database’s release (supabase functions deploy).';
   expect(JSON.parse(text)).toEqual({ error: { code: 'contract_refused', message } });
   const older = await post({ ...(wake?.headers as Record<string, string>), 'x-millrace-contracts': '0' });

@@ -13,7 +13,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return array['1'];
+  return array['2', '1'];
 end
 $$;
 

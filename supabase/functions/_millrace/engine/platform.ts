@@ -7,7 +7,7 @@ import type { Env } from '../settings.ts';
  * What this runtime and the engine say to each other, as a number: the functions that it calls, their arguments and answers,
  * and what a wake-up holds. Raise it with millrace.engine()'s where an older side would misunderstand a newer one.
  */
-export const CONTRACT = 1;
+export const CONTRACT = 2;
 /** The header of each call by which the engine learns the contract. */
 export const CONTRACT_HEADER = 'x-millrace-contract';
 /** The headers of a wake-up by which a function learns which engine wakes it. */
