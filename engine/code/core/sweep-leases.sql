@@ -24,9 +24,11 @@ begin
       'token', a.token,
       'outcome', 'failed',
       'error', case
-        -- Only of an isolate that has worked on nothing else is it known whose doing it was.
-        when a.lost_alone and 1 >= (
-            select sum(w.taken) from millrace.workers w where w.host = c.host)
+        -- Only of an isolate that has worked on nothing else is it known whose doing it was. But a
+        -- row that has no further try has been alone often enough.
+        when a.lost_alone and (
+            1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
+            or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
           then jsonb_build_object('code', 'resource_limit',
           'message', 'its function ended without a word while it ran this row alone, a second '
             'time: the row takes more CPU or memory than the platform allows')
