@@ -150,7 +150,8 @@ end
 $$;
 
 create function cron._alter_job(
-  p_jobid bigint, p_schedule text, p_command text, p_database text, p_username text, p_active boolean,
+  p_jobid bigint, p_schedule text, p_command text, p_database text, p_username text,
+  p_active boolean,
   p_owner text
 ) returns void
 language plpgsql security definer
