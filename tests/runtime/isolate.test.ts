@@ -145,7 +145,7 @@ test('it tells what a row costs once it knows, and not again before it knows bet
   expect(isolate.news()).toMatchObject({ cpuMs: 2.5 });
 });
 
-test('an isolate that has room left is never asked after, however long it lives', async () => {
+test('an isolate that still gets requests never runs out of room, however many rows it has had', async () => {
   const isolate = new Isolate();
   for (let round = 0; round < 50; round++) {
     spend(isolate, 100);
