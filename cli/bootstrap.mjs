@@ -5,6 +5,7 @@ import { existsSync, fstatSync, readFileSync, rmSync, statfsSync, statSync } fro
 import path from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
+import { isBuilt } from './engine/built.mjs';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const modulesFolder = path.join(projectFolder, 'node_modules');
@@ -73,6 +74,13 @@ function install() {
   console.error(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 
+/** Builds what installs the engine. Whoever builds tells what is wrong. */
+function build() {
+  const args = ['--import', 'tsx', path.join(projectFolder, 'cli', 'build.ts')];
+  spawnSync(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 2, 2] });
+  if (!isBuilt(projectFolder)) process.exit(1);
+}
+
 /** The parent of a process and the name of its program. Undefined when it or /proc is gone. */
 function lookUp(pid) {
   try {
@@ -131,4 +139,5 @@ if (reason) {
   process.exit(1);
 }
 if (!isInstalled()) install();
+if (!isBuilt(projectFolder)) build();
 run(target, args);

@@ -1,16 +1,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { uninstallSql } from '../engine/build.ts';
 import { definitionSchemaSql, schemaFile } from '../engine/definition-schema.ts';
-import { buildMigration } from '../engine/migration.ts';
 import { frozenFaults, readProject } from '../engine/releases.ts';
-import { uninstallFile } from '../release.ts';
+import { writeBuilt } from '../engine/write-built.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
 const snapshotFile = path.join('tests', 'schema.snapshot.sql');
-const snapshotHeading = `-- The schema that the migrations make, as text, written by \`npm run check -- --write\`:
--- in a review it shows what a change of the migrations does.
+const snapshotHeading = `-- The tables, types and views that the migrations make, with their rights, as text, written by \`npm run check -- --write\`:
+-- in a review it shows what a change does to them.
 `;
 const typesFile = path.join('supabase', 'functions', '_millrace', 'engine', 'database.types.ts');
 const shownLines = 30;
@@ -21,35 +19,28 @@ const typesHeading = `// The types of the functions that the engine serves by th
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
 /**
- * Compares the schema of definitions with the zod schemas that it is made of, and the migration and the uninstall that
- * engine/ builds with their files, or with `write` replaces these; and looks for changes to what a release has frozen.
- * Resolves to findings.
+ * Compares the schema of definitions with the zod schemas that it is made of, or with `write` replaces it; looks for changes
+ * to what a release has frozen; and builds the migration. Resolves to findings.
  */
 export async function checkInstall(write: boolean): Promise<string> {
   const schema = compare(path.join('engine', schemaFile), definitionSchemaSql(), write);
   if (schema) return schema;
-  const project = readProject(projectFolder);
-  const faults = frozenFaults(project);
-  if (faults.length > 0) return faults.join('\n');
-  const built = await buildMigration(project);
-  if (write && built?.instead) fs.renameSync(built.instead, built.file);
-  const uninstall = path.relative(projectFolder, uninstallFile(projectFolder));
-  return [
-    built ? compare(path.relative(projectFolder, built.file), built.text, write) : '',
-    compare(uninstall, await uninstallSql(project.engine), write),
-  ]
-    .filter(Boolean)
-    .join('\n');
+  await writeBuilt(projectFolder);
+  return frozenFaults(readProject(projectFolder)).join('\n');
 }
 
-/** Compares the schema of the database at `url` with its snapshot, or with `write` replaces it. Resolves to findings. */
+/**
+ * Compares the schema of the database at `url`, but for its functions, with its snapshot, or with `write` replaces it. Resolves
+ * to findings.
+ */
 export async function checkSnapshot(url: string, write: boolean): Promise<string> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     const query = fs.readFileSync(path.join(import.meta.dirname, 'schema-snapshot.sql'), 'utf8');
-    const { rows } = await client.query<{ line: string }>(query);
-    return compare(snapshotFile, `${snapshotHeading}${rows.map(({ line }) => `${line}\n`).join('')}`, write);
+    const { rows } = await client.query<{ of_function: boolean; line: string }>(query);
+    const lines = rows.filter((row) => !row.of_function).map(({ line }) => `${line}\n`);
+    return compare(snapshotFile, `${snapshotHeading}${lines.join('')}`, write);
   } finally {
     await client.end();
   }

@@ -6,7 +6,7 @@ import { loadModule, parseSync } from 'libpg-query';
 import { type Finding, filesIn } from './sql-statements.ts';
 
 /** A migration that is built of engine/, or was. */
-const ofEngine = /_millrace_\d[\d.]*\.sql$/;
+const ofEngine = /_millrace(?:_\d[\d.]*)?\.sql$/;
 /** A quoted text, a comment, a word, or a mark. `$1` is a parameter and opens no quote. */
 const token =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"[^"]*"|(\$(?:[a-z_]\w*)?\$)[\s\S]*?\1|\$\d+|[\w.%$]+|[^\s\w]/gi;

@@ -82,4 +82,4 @@ lines(place, object, part, line) as (
   union all
   select 5, j.jobname, 0, format('schedule %s "%s" %s', j.jobname, j.schedule, j.command) from cron.job j
 )
-select l.line from lines l order by l.place, l.object collate "C", l.part, l.line collate "C";
+select l.place = 4 as of_function, l.line from lines l order by l.place, l.object collate "C", l.part, l.line collate "C";

@@ -19,7 +19,7 @@ const searchPath = 'pg_catalog, pg_temp';
 const generated = ['engine/code/core/definition-schema.sql', 'engine/uninstall.sql'];
 
 /** Migrations that a program writes: the engine's, and those of pipelines. */
-const generatedMigration = /_(?:millrace_\d[\d.]*|pipeline_\w+|(?:shared|dropped)_limits)\.sql$/;
+const generatedMigration = /_(?:millrace(?:_\d[\d.]*)?|pipeline_\w+|(?:shared|dropped)_limits)\.sql$/;
 /** The first migration that has to keep to the style. One that was released before never changes. */
 const firstStyledMigration = '20261123010000';
 

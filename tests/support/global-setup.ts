@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { writeBuilt } from '../../cli/engine/write-built.ts';
 import { createDataDirectory } from '../../local/platform/database/template.ts';
 import { startPostgres } from '../../local/platform/postgres.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
@@ -20,11 +21,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   fs.chmodSync(folder, 0o711);
   const watchdog = startWatchdog();
   watchdog.removeLater(folder);
-  const migrations = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations');
+  const root = path.join(import.meta.dirname, '..', '..');
   let stop = async () => {};
   try {
     const dataDir = path.join(folder, 'postgres');
-    await createDataDirectory(dataDir, folder, { folder: migrations });
+    // For whoever starts Vitest by itself.
+    await writeBuilt(root);
+    await createDataDirectory(dataDir, folder, { folder: path.join(root, 'supabase', 'migrations') });
     const server = await startPostgres({ dataDir, fsync: false, maxConnections: 300, watchdog });
     stop = server.stop;
     project.provide('postgresPort', server.port);

@@ -48,7 +48,7 @@ export async function measure({ minutes }: { minutes: number }): Promise<Values>
 /** A folder with the engine's migrations alone: the examples would have sources to poll. */
 function engineMigrations(): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-bench-engine-'));
-  const files = fs.readdirSync(migrationsFolder).filter((file) => /_millrace_[\d.]+\.sql$/.test(file));
+  const files = fs.readdirSync(migrationsFolder).filter((file) => /_millrace(?:_[\d.]+)?\.sql$/.test(file));
   for (const file of files) fs.copyFileSync(path.join(migrationsFolder, file), path.join(folder, file));
   return folder;
 }

@@ -1,6 +1,10 @@
 -- The pipeline leads, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
+select millrace.add_columns('public.leads', 'scrape', 'intel', 'strategy', 'subject', 'messaging');
+
+grant update (scrape_status, intel_status, strategy_status, subject_status, messaging_status) on public.leads to authenticated;
+
 select millrace.define($pipeline${
   "pipeline": "leads",
   "entity": {"table":"public.leads","startable_by":["authenticated"]},

@@ -1,6 +1,10 @@
 -- The pipeline pages, written by `npm run pipelines:sync` from supabase/functions/_pipelines.
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
+select millrace.add_columns('public.pages', 'ocr', 'blend', 'label');
+
+grant update (ocr_status, blend_status, label_status) on public.pages to authenticated;
+
 select millrace.define($pipeline${
   "pipeline": "pages",
   "entity": {"table":"public.pages","startable_by":["authenticated"]},
