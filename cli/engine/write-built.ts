@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { uninstallSql } from './build.ts';
-import { isBuilt, noteBuilt, inputDigest, writeWhole } from './built.mjs';
+import { inputDigest, isBuilt, noteBuilt, writeWhole } from './built.mjs';
 import { buildMigration, unreleased } from './migration.ts';
 import { readProject } from './releases.ts';
 
