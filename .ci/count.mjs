@@ -1,6 +1,7 @@
 // Counts what passed and failed: node .ci/count.mjs <Vitest's JSON report> <exit code of check> <exit code of the tests>
-// Prints the closing line of .ci/run and exits with 1 on any failure.
+// Prints the files that took long and the closing line of .ci/run, and exits with 1 on any failure.
 import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
 const [report, checkStatus, testStatus] = process.argv.slice(2);
 
@@ -12,6 +13,7 @@ function countTests() {
     (file) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed'),
   );
   for (const file of testResults) file.assertionResults.forEach(nameSecondTry);
+  nameLongFiles(testResults);
   const failed = numFailedTests + broken.length;
   // Errors outside of any test fail the run without failing a test.
   return { passed: numPassedTests, failed: failed === 0 && testStatus !== '0' ? 1 : failed };
@@ -21,6 +23,21 @@ function countTests() {
 function nameSecondTry({ status, fullName, failureMessages }) {
   if (status !== 'passed' || failureMessages.length === 0) return;
   console.log(`passed at its second try: ${fullName.trim()}: ${failureMessages[0].split('\n')[0]}`);
+}
+
+/** Files of more than 15 s, longest first, each with what its tests do not account for: loading and set-up. */
+function nameLongFiles(testResults) {
+  const seconds = (ms) => Math.round(ms / 1000);
+  const files = testResults.map(({ name, startTime, endTime, assertionResults }) => {
+    const whole = endTime - startTime;
+    const inTests = assertionResults.reduce((sum, { duration }) => sum + (duration ?? 0), 0);
+    return { name: relative(process.cwd(), name), whole, setUp: Math.max(0, whole - inTests) };
+  });
+  const sum = (of) => seconds(files.reduce((total, file) => total + file[of], 0));
+  for (const { name, whole, setUp } of files.sort((a, b) => b.whole - a.whole)) {
+    if (whole > 15_000) console.log(`${seconds(whole)} s, ${seconds(setUp)} of it set-up: ${name}`);
+  }
+  console.log(`${files.length} files took ${sum('whole')} s beside one another, ${sum('setUp')} of it set-up`);
 }
 
 const tests = countTests();
