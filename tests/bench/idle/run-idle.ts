@@ -26,6 +26,7 @@ export async function measure({ minutes }: { minutes: number }): Promise<Values>
         await createEntityTable(client, `bench_idle_${number}`, 'columns');
         await client.query('select millrace.define($1)', [JSON.stringify(noOps(`bench_idle_${number}`, 50).toJson())]);
       }
+      await settle(stack.superDbUrl);
       const before = { cpu: cpuByProgram(), wal: await writtenBytes(client) };
       await delay(minutes * 60_000);
       const cpu = cpuByProgram();
@@ -51,6 +52,15 @@ function engineMigrations(): string {
   const files = fs.readdirSync(migrationsFolder).filter((file) => /_millrace(?:_[\d.]+)?\.sql$/.test(file));
   for (const file of files) fs.copyFileSync(path.join(migrationsFolder, file), path.join(folder, file));
   return folder;
+}
+
+/** Does now what autovacuum would do in the first minutes after an install, once and for all. */
+async function settle(superUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: superUrl });
+  await client.connect();
+  await client.query('vacuum analyze');
+  await client.query('checkpoint');
+  await client.end();
 }
 
 async function writtenBytes(client: pg.Client): Promise<number> {
