@@ -1,0 +1,211 @@
+-- Limits of a stage, quotas of tenants, and limits that stages of any pipeline share: what they
+-- are, which stages they hold for, what was spent under them, and what they learned.
+
+create table millrace.limiters (
+  stage_id int
+    constraint limiters_pkey primary key
+    constraint limiters_stage_fkey references millrace.stages on delete cascade,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default millrace.now(),
+  last_turn bigint not null default 0,
+  checked_to bigint not null default 0,
+  arrivals_to text not null default ''
+) with (fillfactor = 50);
+comment on table millrace.limiters is
+  'One row a stage with limits. Its claims change it one at a time.';
+comment on column millrace.limiters.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.limiters.checked_to is
+  'The attempt of in_flight that was looked at last; the next claim goes on behind it.';
+comment on column millrace.limiters.arrivals_to is
+  'The group whose arrivals were read last; the next claim goes on behind it.';
+
+create table millrace.in_flight (
+  attempt_id bigint not null,
+  token uuid not null,
+  stage_id int not null,
+  key text not null,
+  worker_id uuid,
+  constraint in_flight_pkey primary key (attempt_id, token)
+);
+create index in_flight_by_key on millrace.in_flight (stage_id, key);
+create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
+create index in_flight_by_worker on millrace.in_flight (worker_id);
+comment on table millrace.in_flight is
+  'Attempts that count against max_in_flight or concurrency. A row is never changed: once its '
+  'attempt is no longer started or waiting under this token, anybody may delete it.';
+comment on column millrace.in_flight.worker_id is
+  'Whose claim took it; null where that was over already when the limit was defined.';
+
+create table millrace.concurrency_groups (
+  stage_id int not null
+    constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
+  concurrency_group text not null,
+  priority smallint not null,
+  turn bigint,
+  due_at timestamptz,
+  constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
+  constraint concurrency_groups_turn_or_due check ((turn is null) <> (due_at is null))
+) with (fillfactor = 50);
+create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn)
+  where turn is not null;
+create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
+  where due_at is not null;
+comment on table millrace.concurrency_groups is
+  'The groups of a stage that have something queued, written by its claims alone. The name is the '
+  'class of priority, one digit, then the key. turn: its place among those that wait for a turn; '
+  'due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+
+create table millrace.arrivals (
+  id bigint generated always as identity,
+  stage_id int not null,
+  concurrency_group text not null,
+  due_at timestamptz not null,
+  constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
+);
+comment on table millrace.arrivals is
+  'News for the groups, insert-only: a group in which something was queued, or (* before the key) '
+  'a key of which a slot was freed. The next claim reads and deletes it.';
+
+create table millrace.throttles (
+  stage_id int
+    constraint throttles_pkey primary key
+    constraint throttles_stage_fkey references millrace.stages on delete cascade,
+  limits jsonb not null,
+  declared jsonb,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null,
+  began_at timestamptz not null
+);
+comment on table millrace.throttles is
+  'What holds over the limits of a stage''s definition for a while. stages.limits has both put '
+  'together, so that a claim reads no more than it did.';
+comment on column millrace.throttles.declared is
+  'The limits of the definition, which hold again when it is over.';
+
+create table millrace.quota_uses (
+  id bigint generated always as identity constraint quota_uses_pkey primary key,
+  pipeline_id int not null,
+  key text not null,
+  kind text not null constraint quota_uses_kind_known check (kind in ('starts', 'spending')),
+  closes_at timestamptz not null,
+  used numeric not null,
+  summed boolean not null default false
+) with (autovacuum_vacuum_scale_factor = 0.02);
+create index quota_uses_by_key on millrace.quota_uses (pipeline_id, key, kind, closes_at);
+create index quota_uses_to_sum on millrace.quota_uses (id) where not summed;
+create index quota_uses_by_end on millrace.quota_uses (closes_at);
+comment on table millrace.quota_uses is
+  'What tenants have started and spent in windows that are not over. Read it through '
+  'millrace.quotas.';
+comment on column millrace.quota_uses.summed is
+  'Written by the sweep, as the sum of what was there; false for what came since.';
+
+-- A tenant: the pipeline whose quota it has, its value of the quota's column, and that quota as it
+-- is today.
+create type millrace.payer as (pipeline_id int, key text, quota jsonb);
+
+create table millrace.shared_limits (
+  id int generated always as identity constraint shared_limits_pkey primary key,
+  name text not null constraint shared_limits_name_key unique
+    constraint shared_limits_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  declared jsonb not null,
+  limits jsonb not null,
+  throttle jsonb,
+  until timestamptz,
+  reason text,
+  line bigint,
+  throttled_at timestamptz,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default millrace.now(),
+  share float8 not null default 1,
+  lowered_at timestamptz,
+  lowered_since timestamptz,
+  heed_from timestamptz,
+  refused_until timestamptz,
+  refused_by text,
+  constraint shared_limits_throttle_whole check (
+    num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
+) with (fillfactor = 50);
+comment on table millrace.shared_limits is
+  'One row a limit that stages share. The claims under it change it one at a time. Read it through '
+  'millrace.shared_limit_state.';
+comment on column millrace.shared_limits.limits is
+  'What holds today: what was declared, with the throttle over it.';
+comment on column millrace.shared_limits.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.shared_limits.share is
+  'The part of its rate that an adaptive limit had at lowered_at; it grows from there by itself.';
+comment on column millrace.shared_limits.lowered_since is
+  'Since when it has been below its rate without a break.';
+comment on column millrace.shared_limits.heed_from is
+  'Refusals before that are of calls that began before the rate was halved, and halve nothing.';
+comment on column millrace.shared_limits.refused_until is
+  'Nothing is taken before that: a service asked for patience.';
+
+create table millrace.limited_stages (
+  limit_id int not null
+    constraint limited_stages_limit_fkey references millrace.shared_limits,
+  stage_id int not null
+    constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
+  since timestamptz not null default millrace.now(),
+  short_at timestamptz,
+  taken_at timestamptz,
+  constraint limited_stages_pkey primary key (limit_id, stage_id)
+) with (fillfactor = 50);
+create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
+comment on table millrace.limited_stages is
+  'Which stages name which shared limit, written by define(). Where several of them want more than '
+  'there is, their claims note that, and leave one another a share.';
+comment on column millrace.limited_stages.short_at is
+  'When its last claim would have taken more than its shared limits allowed; null if it got all.';
+comment on column millrace.limited_stages.taken_at is
+  'When it last took something while another stage was short.';
+
+create table millrace.limit_keys (
+  limit_id int not null
+    constraint limit_keys_limit_fkey references millrace.shared_limits on delete cascade,
+  key text not null,
+  tokens float8 not null default 'infinity',
+  refilled_at timestamptz not null default millrace.now(),
+  share float8 not null default 1,
+  lowered_at timestamptz,
+  lowered_since timestamptz,
+  heed_from timestamptz,
+  refused_until timestamptz,
+  refused_by text,
+  constraint limit_keys_pkey primary key (limit_id, key)
+) with (fillfactor = 50);
+comment on table millrace.limit_keys is
+  'One row a key that has less than its whole rate, such as a host: its columns are those of '
+  'millrace.shared_limits. Read it through millrace.learned_limits.';
+
+create table millrace.limit_uses (
+  id bigint generated always as identity constraint limit_uses_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  usd numeric not null,
+  tokens numeric not null,
+  summed boolean not null default false
+) with (autovacuum_vacuum_scale_factor = 0.02);
+create index limit_uses_by_time on millrace.limit_uses (limit_id, at);
+create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
+comment on table millrace.limit_uses is
+  'What attempts that ended say they used, under limits with spending: one row a batch, '
+  'insert-only, until the sweep adds up what is of one window.';
+
+create table millrace.limit_refusals (
+  id bigint generated always as identity constraint limit_refusals_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  retry_after interval not null,
+  refused_by text not null,
+  key text
+);
+create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
+comment on table millrace.limit_refusals is
+  'News for adaptive limits, insert-only: a service asked for patience. The next claim reads and '
+  'deletes it.';
+comment on column millrace.limit_refusals.key is
+  'Which key refused, where the limit has a rate for each; null where it is the limit as a whole.';
