@@ -242,6 +242,15 @@ table millrace.begun_rows
   column pipeline_id integer not null
   constraint begun_rows_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX begun_rows_pkey ON millrace.begun_rows USING btree (pipeline_id, entity_id)
+type millrace.bucket
+  column heed_from timestamp with time zone
+  column lowered_at timestamp with time zone
+  column lowered_since timestamp with time zone
+  column refilled_at timestamp with time zone
+  column refused_by text
+  column refused_until timestamp with time zone
+  column share double precision
+  column tokens double precision
 type millrace.built
   column entity json
   column failure json
@@ -684,7 +693,7 @@ view millrace.learned_limits
   column name text
   column refused_until timestamp with time zone
   column seconds numeric
-  as  SELECT l.name, v.key, round(millrace.share_of(v.one)::numeric, 3) AS learned_share, (v.one).refused_by AS learned_from, (v.one).lowered_since AS learned_since, CASE WHEN (v.one).refused_until > millrace.now() THEN (v.one).refused_until ELSE NULL::timestamp with time zone END AS refused_until, EXTRACT(epoch FROM GREATEST((v.one).refused_until, millrace.now()) - (v.one).lowered_since) AS seconds FROM millrace.shared_limits l CROSS JOIN LATERAL ( SELECT NULL::text AS key, l.*::millrace.shared_limits AS one UNION ALL SELECT k.key, millrace.keyed(l.*, k.*) AS keyed FROM millrace.limit_keys k WHERE k.limit_id = l.id AND k.lowered_at IS NOT NULL) v WHERE millrace.share_of(v.one) < 1::double precision ORDER BY l.name, v.key NULLS FIRST;
+  as  SELECT l.name, v.key, round(millrace.share_now(v.bucket)::numeric, 3) AS learned_share, (v.bucket).refused_by AS learned_from, (v.bucket).lowered_since AS learned_since, CASE WHEN (v.bucket).refused_until > millrace.now() THEN (v.bucket).refused_until ELSE NULL::timestamp with time zone END AS refused_until, EXTRACT(epoch FROM GREATEST((v.bucket).refused_until, millrace.now()) - (v.bucket).lowered_since) AS seconds FROM millrace.limits l CROSS JOIN LATERAL ( SELECT NULL::text AS key, l.bucket UNION ALL SELECT k.key, k.bucket FROM millrace.limit_keys k WHERE k.limit_id = l.id AND (k.bucket).lowered_at IS NOT NULL) v WHERE (v.bucket).lowered_at IS NOT NULL AND millrace.share_now(v.bucket) < 1::double precision ORDER BY l.name, v.key NULLS FIRST;
 view millrace.limit_faults
   column attempt_id bigint
   column detail text
@@ -692,17 +701,10 @@ view millrace.limit_faults
   column run_id bigint
   as  SELECT 'a queued attempt''s concurrency group is known to its stage'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND n.concurrency_group = a.concurrency_group)) UNION ALL SELECT 'a parked concurrency group''s key has something in flight, or was freed'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, g.concurrency_group AS detail FROM millrace.concurrency_groups g JOIN millrace.stages s ON s.id = g.stage_id AND s.has_groups WHERE g.due_at = 'infinity'::timestamp with time zone AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.stage_id = g.stage_id AND f.key = substr(g.concurrency_group, 2))) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = g.stage_id AND n.concurrency_group = ('*'::text || substr(g.concurrency_group, 2))));
 table millrace.limit_keys with (fillfactor=50)
-  column heed_from timestamp with time zone
+  column bucket millrace.bucket not null
   column key text not null
   column limit_id integer not null
-  column lowered_at timestamp with time zone
-  column lowered_since timestamp with time zone
-  column refilled_at timestamp with time zone not null default millrace.now()
-  column refused_by text
-  column refused_until timestamp with time zone
-  column share double precision not null default 1
-  column tokens double precision not null default 'Infinity'::double precision
-  constraint limit_keys_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.shared_limits(id) ON DELETE CASCADE
+  constraint limit_keys_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
   constraint limit_keys_pkey PRIMARY KEY (limit_id, key)
   CREATE UNIQUE INDEX limit_keys_pkey ON millrace.limit_keys USING btree (limit_id, key)
 table millrace.limit_refusals
@@ -734,21 +736,37 @@ table millrace.limited_stages with (fillfactor=50)
   column since timestamp with time zone not null default millrace.now()
   column stage_id integer not null
   column taken_at timestamp with time zone
-  constraint limited_stages_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.shared_limits(id)
+  constraint limited_stages_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
   constraint limited_stages_pkey PRIMARY KEY (limit_id, stage_id)
   constraint limited_stages_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE INDEX limited_stages_by_stage ON millrace.limited_stages USING btree (stage_id, limit_id)
   CREATE UNIQUE INDEX limited_stages_pkey ON millrace.limited_stages USING btree (limit_id, stage_id)
-table millrace.limiters with (fillfactor=50)
+table millrace.limits with (fillfactor=50)
   column arrivals_to text not null default ''::text
+  column bucket millrace.bucket not null
   column checked_to bigint not null default 0
+  column declared jsonb not null
+  column id integer not null generated always as identity
   column last_turn bigint not null default 0
-  column refilled_at timestamp with time zone not null default millrace.now()
-  column stage_id integer not null
-  column tokens double precision not null default 'Infinity'::double precision
-  constraint limiters_pkey PRIMARY KEY (stage_id)
-  constraint limiters_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  CREATE UNIQUE INDEX limiters_pkey ON millrace.limiters USING btree (stage_id)
+  column limits jsonb not null
+  column line bigint
+  column name text
+  column reason text
+  column stage_id integer
+  column throttle jsonb
+  column throttled_at timestamp with time zone
+  column until timestamp with time zone
+  constraint limits_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
+  constraint limits_name_key UNIQUE (name)
+  constraint limits_own_or_named CHECK (((stage_id IS NULL) = (name IS NOT NULL)))
+  constraint limits_pkey PRIMARY KEY (id)
+  constraint limits_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint limits_stage_key UNIQUE (stage_id)
+  constraint limits_throttle_whole CHECK ((num_nulls(throttle, until, reason, line, throttled_at) = ANY (ARRAY[0, 5])))
+  CREATE UNIQUE INDEX limits_name_key ON millrace.limits USING btree (name)
+  CREATE UNIQUE INDEX limits_pkey ON millrace.limits USING btree (id)
+  CREATE UNIQUE INDEX limits_stage_key ON millrace.limits USING btree (stage_id)
+sequence millrace.limits_id_seq
 table millrace.log
   column at timestamp with time zone not null default millrace.now()
   column code text not null
@@ -1117,7 +1135,7 @@ view millrace.shared_limit_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.shared_limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a shared limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.limits <> millrace.throttled(l.declared, COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, l.name AS detail FROM millrace.shared_limits l WHERE l.share < 0::double precision OR l.share > 1::double precision OR l.lowered_at IS NULL AND l.share <> 1::double precision OR (num_nulls(l.lowered_at, l.lowered_since, l.heed_from, l.refused_by) <> ALL (ARRAY[0, 4])) OR l.lowered_since > l.lowered_at UNION ALL SELECT 'a key of a shared limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('%s of %s'::text, k.key, l.name) AS detail FROM millrace.limit_keys k JOIN millrace.shared_limits l ON l.id = k.limit_id WHERE k.share < 0::double precision OR k.share > 1::double precision OR k.lowered_at IS NULL AND k.share <> 1::double precision OR (num_nulls(k.lowered_at, k.lowered_since, k.heed_from, k.refused_by) <> ALL (ARRAY[0, 4])) OR k.lowered_since > k.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, COALESCE(l.name, 'stage '::text || l.stage_id) AS detail FROM millrace.limits l WHERE l.limits <> (l.declared || COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id)) UNION ALL SELECT 'a limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, concat_ws(' of '::text, b.key, COALESCE(b.name, 'stage '::text || b.stage_id)) AS detail FROM ( SELECT l.name, l.stage_id, NULL::text AS key, (l.bucket).tokens AS tokens, (l.bucket).refilled_at AS refilled_at, (l.bucket).share AS share, (l.bucket).lowered_at AS lowered_at, (l.bucket).lowered_since AS lowered_since, (l.bucket).heed_from AS heed_from, (l.bucket).refused_until AS refused_until, (l.bucket).refused_by AS refused_by FROM millrace.limits l UNION ALL SELECT l.name, l.stage_id, k.key, (k.bucket).tokens AS tokens, (k.bucket).refilled_at AS refilled_at, (k.bucket).share AS share, (k.bucket).lowered_at AS lowered_at, (k.bucket).lowered_since AS lowered_since, (k.bucket).heed_from AS heed_from, (k.bucket).refused_until AS refused_until, (k.bucket).refused_by AS refused_by FROM millrace.limit_keys k JOIN millrace.limits l ON l.id = k.limit_id) b WHERE b.share < 0::double precision OR b.share > 1::double precision OR b.lowered_at IS NULL AND b.share <> 1::double precision OR (num_nulls(b.lowered_at, b.lowered_since, b.heed_from, b.refused_by) <> ALL (ARRAY[0, 4])) OR b.lowered_since > b.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id AND l.name IS NOT NULL JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -1134,32 +1152,7 @@ view millrace.shared_limit_state
   column throttled_until timestamp with time zone
   column today jsonb
   column window_ends_at timestamp with time zone
-  as  SELECT l.name, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id ORDER BY s.id) AS stages, l.declared, CASE WHEN h.share < 1::double precision THEN jsonb_set(l.limits, '{rate,count}'::text[], to_jsonb(round((((l.limits #>> '{rate,count}'::text[])::double precision) * h.share)::numeric, 3))) ELSE l.limits END AS today, CASE WHEN l.throttle IS NOT NULL THEN l.reason ELSE NULL::text END AS throttled_for, l.until AS throttled_until, CASE WHEN h.share < 1::double precision THEN round(h.share::numeric, 3) ELSE NULL::numeric END AS learned_share, CASE WHEN h.share < 1::double precision THEN l.refused_by ELSE NULL::text END AS learned_from, CASE WHEN h.share < 1::double precision THEN l.lowered_since ELSE NULL::timestamp with time zone END AS learned_since, CASE WHEN l.refused_until > millrace.now() THEN l.refused_until ELSE NULL::timestamp with time zone END AS refused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id AND u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, s.id) ORDER BY s.id) AS spent_for FROM millrace.shared_limits l CROSS JOIN LATERAL ( SELECT millrace.share_of(l.*) AS share) h CROSS JOIN LATERAL ( SELECT CASE WHEN l.limits ? 'spending'::text THEN (millrace.spent_under(l.*, 'usd'::text)).spent ELSE NULL::numeric END AS usd, CASE WHEN l.limits ? 'spending'::text THEN (millrace.spent_under(l.*, 'tokens'::text)).spent ELSE NULL::numeric END AS tokens, millrace.window_over(l.*) AS window_ends_at) u ORDER BY l.name;
-table millrace.shared_limits with (fillfactor=50)
-  column declared jsonb not null
-  column heed_from timestamp with time zone
-  column id integer not null generated always as identity
-  column limits jsonb not null
-  column line bigint
-  column lowered_at timestamp with time zone
-  column lowered_since timestamp with time zone
-  column name text not null
-  column reason text
-  column refilled_at timestamp with time zone not null default millrace.now()
-  column refused_by text
-  column refused_until timestamp with time zone
-  column share double precision not null default 1
-  column throttle jsonb
-  column throttled_at timestamp with time zone
-  column tokens double precision not null default 'Infinity'::double precision
-  column until timestamp with time zone
-  constraint shared_limits_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
-  constraint shared_limits_name_key UNIQUE (name)
-  constraint shared_limits_pkey PRIMARY KEY (id)
-  constraint shared_limits_throttle_whole CHECK ((num_nulls(throttle, until, reason, line, throttled_at) = ANY (ARRAY[0, 5])))
-  CREATE UNIQUE INDEX shared_limits_name_key ON millrace.shared_limits USING btree (name)
-  CREATE UNIQUE INDEX shared_limits_pkey ON millrace.shared_limits USING btree (id)
-sequence millrace.shared_limits_id_seq
+  as  SELECT l.name, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id ORDER BY s.id) AS stages, l.declared, CASE WHEN h.share < 1::double precision THEN jsonb_set(l.limits, '{rate,count}'::text[], to_jsonb(round((((l.limits #>> '{rate,count}'::text[])::double precision) * h.share)::numeric, 3))) ELSE l.limits END AS today, CASE WHEN l.throttle IS NOT NULL THEN l.reason ELSE NULL::text END AS throttled_for, l.until AS throttled_until, CASE WHEN h.share < 1::double precision THEN round(h.share::numeric, 3) ELSE NULL::numeric END AS learned_share, CASE WHEN h.share < 1::double precision THEN (l.bucket).refused_by ELSE NULL::text END AS learned_from, CASE WHEN h.share < 1::double precision THEN (l.bucket).lowered_since ELSE NULL::timestamp with time zone END AS learned_since, CASE WHEN (l.bucket).refused_until > millrace.now() THEN (l.bucket).refused_until ELSE NULL::timestamp with time zone END AS refused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id AND u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, s.id) ORDER BY s.id) AS spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT millrace.share_now(l.bucket) AS share) h CROSS JOIN LATERAL ( SELECT CASE WHEN l.limits ? 'spending'::text THEN (millrace.spent_under(l.*, 'usd'::text)).spent ELSE NULL::numeric END AS usd, CASE WHEN l.limits ? 'spending'::text THEN (millrace.spent_under(l.*, 'tokens'::text)).spent ELSE NULL::numeric END AS tokens, millrace.window_over(l.*) AS window_ends_at) u WHERE l.name IS NOT NULL ORDER BY l.name;
 table millrace.silences
   column id bigint not null generated always as identity
   column kind text
@@ -1277,17 +1270,16 @@ view millrace.sum_faults
   column rule text
   column run_id bigint
   as  SELECT 'the sums of a fan-out and its tallies are what its children came to'::text AS rule, f.run_id, f.attempt_id, format('fan-out %s: %s completed, %s failed, but %s and %s were counted'::text, f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed) AS detail, f.spawned AS children FROM millrace.fan_outs f CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed FROM millrace.runs r WHERE r.fan_out_id = f.id) c CROSS JOIN LATERAL ( SELECT COALESCE(sum(t_1.completed), 0::bigint) AS completed, COALESCE(sum(t_1.failed), 0::bigint) AS failed, COALESCE(bool_or(t_1.recount), false) AS recount FROM millrace.child_tallies t_1 WHERE t_1.fan_out_id = f.id) t WHERE f.state = 'open'::text AND NOT t.recount AND (c.completed <> (f.completed + t.completed) OR c.failed <> (f.failed + t.failed));
-table millrace.throttles
-  column began_at timestamp with time zone not null
+view millrace.throttles
+  column began_at timestamp with time zone
   column declared jsonb
-  column limits jsonb not null
-  column line bigint not null
-  column reason text not null
-  column stage_id integer not null
-  column until timestamp with time zone not null
-  constraint throttles_pkey PRIMARY KEY (stage_id)
-  constraint throttles_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  CREATE UNIQUE INDEX throttles_pkey ON millrace.throttles USING btree (stage_id)
+  column limits jsonb
+  column line bigint
+  column name text
+  column reason text
+  column stage_id integer
+  column until timestamp with time zone
+  as  SELECT stage_id, name, throttle AS limits, NULLIF(declared, '{}'::jsonb) AS declared, until, reason, line, throttled_at AS began_at FROM millrace.limits l WHERE throttle IS NOT NULL;
 view millrace.told_figures
   column n bigint
   column outcome text

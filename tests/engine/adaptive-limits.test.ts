@@ -63,7 +63,7 @@ test('the rate creeps back by a tenth a minute, and what was learned is forgotte
   expect(await rate(engine)).toBe(60);
   await engine.sql.query('select millrace.sweep()');
   expect(await state(engine)).toMatchObject({ learned_share: null, learned_from: null, learned_since: null });
-  expect(await engine.value('select lowered_at from millrace.shared_limits')).toBeNull();
+  expect(await engine.value('select (bucket).lowered_at from millrace.limits where name is not null')).toBeNull();
 });
 
 test('refusals of calls that were under way together halve it once, and later ones again', async ({ engine }) => {

@@ -202,7 +202,7 @@ test('a definition that takes a limit away waits for a claim under way, which ca
   await engine.sql.query(insert, [['a', 'b']]);
   await (await Worker.of(engine, 'only')).takeOne();
   const claim = await openTransaction(engine);
-  await claim.query(`select millrace.pass_limiter(id, true) from millrace.stages where name = 'only'`);
+  await claim.query(`select millrace.enter_limits(id, true) from millrace.stages where name = 'only'`);
   const other = await engine.database.connect();
   const without = { pipeline: 'flow', entity: { table: 'public.items' }, stages: [{ name: 'only' }] };
   const defining = begin(other.query('select millrace.define($1)', [JSON.stringify(without)]));

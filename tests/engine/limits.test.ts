@@ -278,8 +278,9 @@ test('a stage without limits has no gate and answers no wait', async ({ engine }
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.claim(1)).toMatchObject({ status: 'working', wait_ms: null });
-  for (const table of ['limiters', 'in_flight', 'concurrency_groups', 'arrivals']) {
-    expect(await engine.value(`select count(*)::int from millrace.${table}`)).toBe(0);
+  const [{ id } = {}] = await engine.rows<{ id: number }>(`select id from millrace.stages where name = 'only'`);
+  for (const table of ['limits', 'limited_stages', 'in_flight', 'concurrency_groups', 'arrivals']) {
+    expect(await engine.rows(`select from millrace.${table} where stage_id = $1`, [id])).toEqual([]);
   }
 });
 

@@ -72,7 +72,7 @@ test('what a claim gives back, as its batch has no room for it, is given back to
   await engine.sql.query(`update public.items set label = repeat('x', 3000), one_status = 'queued'`);
   const taken = (await one.claim(10)).batch.length;
   expect(taken).toBeLessThan(10);
-  expect(await engine.value('select tokens from millrace.shared_limits')).toBe(10 - taken);
+  expect(await engine.value('select (bucket).tokens from millrace.limits where name is not null')).toBe(10 - taken);
   expect(await inFlight(engine)).toBe(taken);
 });
 
@@ -301,7 +301,7 @@ test('a limit that no definition should have is refused, by its field', async ({
   expect(await refused({ max_in_flight: 1 }, 'The Model')).toMatch(
     /^the name of a shared limit is 'The Model', but must be/,
   );
-  expect(await engine.rows('select from millrace.shared_limits')).toEqual([]);
+  expect(await engine.rows('select from millrace.limits where name is not null')).toEqual([]);
 });
 
 test('a stage names limits that there are, each once', async ({ engine }) => {
@@ -353,7 +353,7 @@ test('nobody reaches shared limits through the Data API but by the operators’ 
       `select millrace.throttle_limit('model', '{"max_in_flight": 9}', now() + interval '1 hour', 'why')`,
       `select millrace.unthrottle_limit('model')`,
       'select * from millrace.shared_limit_state',
-      'select * from millrace.shared_limits',
+      'select * from millrace.limits',
       'update millrace.limited_stages set short_at = null',
       'insert into millrace.limit_uses (limit_id, at, usd, tokens) values (1, now(), -100, 0)',
       'delete from millrace.limit_refusals',
@@ -370,14 +370,21 @@ test('each rule of the invariants about shared limits is told when it is broken'
   await one.take(2);
   await engine.expectSound();
   const damages: [string, string][] = [
-    ['a shared limit holds for the stages that name it', 'delete from millrace.limited_stages'],
     [
-      'a shared limit is what was declared, with its throttle over it',
-      `update millrace.shared_limits set limits = '{"max_in_flight": 5}'`,
+      'a shared limit holds for the stages that name it',
+      'delete from millrace.limited_stages m using millrace.limits l where l.id = m.limit_id and l.name is not null',
     ],
     [
-      'a shared limit has its whole rate, or says since when it has not',
-      'update millrace.shared_limits set share = 0.5',
+      "a stage's limits are those of its own limit",
+      `delete from millrace.limits where stage_id = (select id from millrace.stages where name = 'one')`,
+    ],
+    [
+      'a limit is what was declared, with its throttle over it',
+      `update millrace.limits set limits = '{"max_in_flight": 5}' where name is not null`,
+    ],
+    [
+      'a limit has its whole rate, or says since when it has not',
+      'update millrace.limits set bucket.share = 0.5 where name is not null',
     ],
     ['what is at work under a shared limit is counted in flight', 'delete from millrace.in_flight'],
   ];

@@ -45,7 +45,7 @@ async function written(engine: Engine, statement: string): Promise<{ records: nu
 async function withoutExamples(engine: Engine): Promise<void> {
   await engine.sql.query(
     `update millrace.pipelines set due_column = null; update millrace.stages set when_spent = 'wait';
-     update millrace.shared_limits set refilled_at = millrace.now()`,
+     update millrace.limits set bucket.refilled_at = millrace.now()`,
   );
 }
 

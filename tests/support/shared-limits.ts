@@ -6,9 +6,9 @@ export const test = base.extend<{ engine: Engine }>({
   engine: async ({ engine }, use) => {
     await engine.sql.query(`
       update millrace.stages s set limits = nullif(s.limits - 'shared', '{}'), when_spent = 'wait'
-      from millrace.limited_stages m where m.stage_id = s.id;
-      delete from millrace.limited_stages;
-      delete from millrace.shared_limits`);
+      where s.limits ? 'shared';
+      update millrace.limits set limits = limits - 'shared', declared = declared - 'shared';
+      delete from millrace.limits where name is not null`);
     await use(engine);
   },
 });

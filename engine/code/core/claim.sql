@@ -92,7 +92,7 @@ begin
       and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
       and (not p_stage.has_groups
-        or coalesce(millrace.free_of_key(p_stage, a.concurrency_group) > 0, true))
+        or (millrace.room_of_key(p_stage, a.concurrency_group)).room > 0)
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);
@@ -173,10 +173,13 @@ $$;
 
 -- Claims for a worker. Workers of one host claim by turns, so that one which must be alone sees
 -- every other. What must be alone keeps nothing else waiting: a host that is at work takes what may
--- share its isolate, and one that runs something alone takes nothing beside it.
+-- share its isolate, and one that runs something alone takes nothing beside it. At a stage with
+-- limits, own is the limit of its own, and wait_ms says when to ask again where it takes nothing.
 create or replace function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
-  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
+  inout own millrace.limits default null,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
+  out wait_ms int
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -199,19 +202,31 @@ begin
     v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
   end if;
   if v_alone is null and not v_retired then
-    v_claim := millrace.claim_together(p_stage, p_worker.id, p_worker.host, p_limit);
-    if v_claim.token is null and not v_host.busy then
+    if p_stage.has_groups then
+      v_claim := millrace.claim_by_turns(p_stage, p_worker, p_limit, own);
+      own := v_claim.own;
+      wait_ms := v_claim.wait_ms;
+    else
+      v_claim := millrace.claim_together(p_stage, p_worker.id, p_worker.host, p_limit);
+      items := v_claim.items;
+    end if;
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+    if token is null and not v_host.busy then
       v_alone := millrace.next_alone(p_stage, false, false);
     end if;
   end if;
   if v_alone is not null then
     v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
-  end if;
-  if v_alone is not null or not v_retired then
     token := v_claim.token;
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
     items := v_claim.items;
+  end if;
+  -- Turns have taken their places already, round by round.
+  if p_stage.limits is not null and items is not null then
+    perform millrace.take_room(p_stage, attempt_ids, token, p_worker.id);
   end if;
 end
 $$;
@@ -321,7 +336,10 @@ begin
   set attempt_ids = p_kept
   where c.token = p_token;
   if p_stage.limits is not null then
-    perform millrace.give_back_limits(p_stage, p_kept, p_back);
+    perform millrace.give_back_room(p_stage, p_back);
+  end if;
+  if p_stage.has_groups then
+    perform millrace.give_back_turns(p_stage, p_kept, p_back);
   end if;
 end
 $$;

@@ -326,7 +326,7 @@ declare
   v_changed jsonb;
 begin
   perform millrace.check_table(v_table);
-  perform millrace.lock_limiters(v_name);
+  perform millrace.lock_limits(v_name);
   perform millrace.lock_table(v_definition, v_table);
   v_changed := (
     select jsonb_object_agg(c.was, c.now) from millrace.changed_values(v_definition) c);
@@ -341,8 +341,7 @@ begin
   perform millrace.save_cut_over(v_pipeline_id, v_definition);
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
-  perform millrace.keep_throttles(v_pipeline_id);
-  perform millrace.save_shared_names(v_pipeline_id);
+  perform millrace.save_limits(v_pipeline_id);
   perform millrace.save_when_spent(v_pipeline_id, v_definition);
   perform millrace.end_bypass_of_changed(v_pipeline_id);
   perform millrace.switch_stages(v_pipeline_id, v_definition);

@@ -89,7 +89,7 @@ begin
   case p_part
     when 'leases' then return millrace.sweep_leases(v_pipeline, v_most);
     when 'deadlines' then return millrace.sweep_deadlines(v_pipeline, v_most);
-    when 'limits' then perform millrace.sweep_limits(v_pipeline);
+    when 'places' then perform millrace.sweep_places(v_pipeline);
     when 'shown' then return millrace.show_due(v_pipeline, v_most);
     when 'bypassed' then return millrace.sweep_bypasses(v_pipeline, v_most);
     when 'woken' then return millrace.wake_ready(v_pipeline);
@@ -107,8 +107,7 @@ begin
     when 'leftovers' then perform millrace.forget_leftovers();
     when 'old' then perform millrace.prune_old();
     when 'faults' then return millrace.go_on_checking(500);
-    when 'throttles' then perform millrace.end_throttles();
-    when 'shared' then perform millrace.sweep_shared_limits();
+    when 'limits' then perform millrace.sweep_limits();
     when 'polls' then perform millrace.keep_polling();
     when 'bulk_job' then perform millrace.schedule_bulks();
     when 'rules' then perform millrace.judge_rules();

@@ -23,7 +23,7 @@ begin
     cross join lateral (values
       (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
       (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
-      (3, 'limits', exists (
+      (3, 'places', exists (
         select
         from millrace.stages s
         where s.pipeline_id = p.id
@@ -146,20 +146,21 @@ begin
         from millrace.check_progress c
         where c.after > 0
           or coalesce(c.ended_at <= v_now - interval '1 hour', true))),
-      (4, 'throttles', exists (select from millrace.throttles t where t.until <= v_now)),
-      (5, 'shared', exists (select from millrace.limit_uses u where not u.summed)
+      (4, 'limits', exists (select from millrace.limit_uses u where not u.summed)
         or exists (select from millrace.limit_refusals r)
         or exists (select from millrace.limit_keys)
         or exists (
           select
-          from millrace.shared_limits l
-          where l.until <= v_now or l.lowered_at is not null or l.refilled_at > v_now)),
-      (6, 'polls', exists (select from millrace.attempts a where a.poll_at is not null)
+          from millrace.limits l
+          where l.until <= v_now
+            or (l.bucket).lowered_at is not null
+            or (l.bucket).refilled_at > v_now)),
+      (5, 'polls', exists (select from millrace.attempts a where a.poll_at is not null)
         or exists (select from cron.job p where p.jobname = 'millrace-poll')),
-      (7, 'bulk_job', exists (select from millrace.bulks b where b.state = 'running')
+      (6, 'bulk_job', exists (select from millrace.bulks b where b.state = 'running')
         <> exists (select from cron.job p where p.jobname = 'millrace-bulks')),
-      (8, 'rules', v_new_minute),
-      (9, 'messages', exists (
+      (7, 'rules', v_new_minute),
+      (8, 'messages', exists (
         select from millrace.alert_messages m where m.state = 'waiting'))) k(place, part, wanted)
     where k.wanted
     union all

@@ -450,13 +450,13 @@ declare
 begin
   if p_stage ->> 'when_spent' is distinct from 'bypass' or exists (
       select
-      from millrace.shared_limits l
+      from millrace.limits l
       where l.declared ? 'spending' and p_stage #> '{limits,shared}' ? l.name) then
     return;
   end if;
   select string_agg(l.name, ', ' order by l.name)
   into v_with_budget
-  from millrace.shared_limits l
+  from millrace.limits l
   where l.declared ? 'spending';
   perform millrace.refuse_value(p_stage, '{when_spent}',
     'wait where limits.shared names no limit with spending',

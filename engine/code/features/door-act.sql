@@ -203,7 +203,7 @@ begin
       v_outcome := jsonb_build_object('limits', p_request -> 'limits',
         'until', millrace.asked_end(p_request));
     when 'unthrottle' then
-      if not millrace.unthrottle_stage(v_stage.id) then
+      if not millrace.take_throttle(millrace.own_limit(v_stage.id)) then
         raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
           using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
       end if;

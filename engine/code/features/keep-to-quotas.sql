@@ -1,7 +1,7 @@
 -- Quotas: how claims keep to them.
 
--- claim_next() puts back those of the attempts just claimed whose tenants have no room, with the
--- tokens that they took, where the stage is counted. Returns the others.
+-- claim_next() puts back those of the attempts just claimed whose tenants have no room, with what
+-- they took of the stage's limits, where the stage is counted. Returns the others.
 create or replace function millrace.keep_to_quotas(
   p_stage millrace.stages,
   p_token uuid,
@@ -27,12 +27,11 @@ begin
     perform millrace.keep_to_quota(p_stage, v_group.payer, v_group.attempt_ids);
   end loop;
   v_kept := millrace.held_items(p_token, p_attempt_ids);
-  -- The claim has passed the stage's gate, so that nobody else writes this row.
-  update millrace.limiters g
-  set tokens = g.tokens + cardinality(p_attempt_ids) - cardinality(v_kept)
-  where g.stage_id = p_stage.id and p_stage.limits ? 'rate';
-  if p_stage.limits ? 'shared' then
-    perform millrace.take_shared(p_stage.id, cardinality(v_kept) - cardinality(p_attempt_ids));
+  if p_stage.limits is not null and cardinality(v_kept) < cardinality(p_attempt_ids) then
+    perform millrace.give_back_room(p_stage, array(
+      select i from unnest(p_attempt_ids) i
+      except
+      select k.attempt_id from unnest(v_kept) k));
   end if;
   if cardinality(v_kept) = 0 then
     delete from millrace.claims c where c.token = p_token;

@@ -188,7 +188,7 @@ begin
     from millrace.rule_targets(p_rules, p_now) t
     join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
     join millrace.limited_stages m on m.stage_id = s.id
-    join millrace.shared_limits l on l.id = m.limit_id
+    join millrace.limits l on l.id = m.limit_id
     join millrace.learned_limits k on k.name = l.name
     group by t.rule_id, t.pipeline_id, t.stage_id, t.above;
 end

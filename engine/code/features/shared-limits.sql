@@ -50,66 +50,91 @@ begin
 end
 $$;
 
--- Makes the caller the only one who claims under a shared limit, or changes it, until it commits.
-create or replace function millrace.lock_shared_limit(p_limit_id int) returns void
-language plpgsql
+-- Raises MR001 unless the stages under a limit with a rate for each key have one.
+create or replace function millrace.check_key_rate(p_name text, p_limits jsonb) returns void
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_without text;
 begin
-  perform pg_advisory_xact_lock(hashtext('millrace.shared_limit'), p_limit_id);
+  v_without := (
+    select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+    from millrace.limits l
+    join millrace.limited_stages m on m.limit_id = l.id
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where l.name = p_name
+      and p_limits ? 'key_rate'
+      and not s.limits ? 'concurrency');
+  if v_without is not null then
+    raise exception 'shared limit %: limits.key_rate needs a key, but % has no limits.concurrency',
+      p_name, v_without
+      using errcode = 'MR001', hint = 'Set limits.concurrency at each of these stages: its column '
+        || 'is the key.';
+  end if;
 end
 $$;
 
 -- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
 -- when there is none.
-create or replace function millrace.shared_limit_named(p_name text) returns millrace.shared_limits
+create or replace function millrace.shared_limit_named(p_name text) returns millrace.limits
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limit millrace.shared_limits;
+  v_limit millrace.limits;
 begin
-  perform millrace.lock_shared_limit(l.id)
-  from millrace.shared_limits l
+  perform pg_advisory_xact_lock(hashtext('millrace.limit'), l.id)
+  from millrace.limits l
   where l.name = p_name;
   -- In a statement after the lock: somebody may just have changed or dropped it.
-  select l.* into v_limit from millrace.shared_limits l where l.name = p_name;
+  select l.* into v_limit from millrace.limits l where l.name = p_name;
   if not found then
     raise exception 'there is no shared limit %', coalesce(p_name, 'null')
       using errcode = 'MR003', hint = 'Known: ' || coalesce(
-        (select string_agg(l.name, ', ' order by l.name) from millrace.shared_limits l),
+        (select string_agg(l.name, ', ' order by l.name) from millrace.limits l),
         'none, define it with millrace.define_limit()') || '.';
   end if;
   return v_limit;
 end
 $$;
 
--- Writes what a shared limit is today. What its bucket holds by the former rate stays, as far as
--- there is room by the new one; and what it learned, while it goes on learning. The caller has
--- locked it. Wakes its stages, of which it may let more through than before.
-create or replace function millrace.set_shared_limit(p_limit millrace.shared_limits, p_limits jsonb)
+-- Writes what a limit is today; of a stage's own, on the stage too. What its bucket holds by the
+-- former rate stays, as far as there is room by the new one; and what it learned, while it goes on
+-- learning. What a stage took while nobody counted is counted, and what nobody counts any more is
+-- forgotten. The caller has locked the limit. Wakes its stages, of which it may let more through
+-- than before.
+create or replace function millrace.set_limit(p_limit millrace.limits, p_limits jsonb)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_bucket millrace.bucket := millrace.drawn(p_limit.limits -> 'rate', p_limit.bucket, 0);
   v_learns boolean := coalesce((p_limits ->> 'adaptive')::boolean, false);
+  v_stage millrace.stages;
 begin
-  update millrace.shared_limits l
+  update millrace.limits l
   set limits = p_limits,
-    tokens = millrace.bucket_of(p_limit),
-    refilled_at = greatest(millrace.now(), p_limit.refused_until),
-    share = case when v_learns then p_limit.share else 1 end,
-    lowered_at = case when v_learns then p_limit.lowered_at end,
-    lowered_since = case when v_learns then p_limit.lowered_since end,
-    heed_from = case when v_learns then p_limit.heed_from end,
-    refused_until = case when v_learns then p_limit.refused_until end,
-    refused_by = case when v_learns then p_limit.refused_by end
+    bucket = case when v_learns then v_bucket else millrace.unlearned(v_bucket) end
   where l.id = p_limit.id;
   if not v_learns or not p_limits ? 'key_rate' then
     delete from millrace.limit_keys k where k.limit_id = p_limit.id;
   end if;
-  perform millrace.wake_keys(p_limit.id, null);
+  if p_limit.stage_id is null then
+    perform millrace.wake_keys(p_limit.id, null);
+  else
+    update millrace.stages s
+    set limits = nullif(p_limits, '{}')
+    where s.id = p_limit.stage_id
+    returning s.* into v_stage;
+    if millrace.counts_in_flight(p_limits) then
+      perform millrace.count_attempts(v_stage, 5000);
+    else
+      perform millrace.forget_in_flight(v_stage.id);
+    end if;
+  end if;
   perform millrace.wake(array(
     select m.stage_id
     from millrace.limited_stages m
@@ -126,7 +151,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limit millrace.shared_limits;
+  v_limit millrace.limits;
 begin
   if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
     raise exception 'the name of a shared limit is %, but must be a lower-case name of letters, '
@@ -135,14 +160,13 @@ begin
         hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
   end if;
   perform millrace.check_shared_limit(p_name, p_limits, false);
-  insert into millrace.shared_limits (name, declared, limits)
-  values (p_name, p_limits, p_limits)
-  on conflict on constraint shared_limits_name_key do nothing;
+  insert into millrace.limits (name, declared, limits, bucket)
+  values (p_name, p_limits, p_limits, millrace.full_bucket())
+  on conflict on constraint limits_name_key do nothing;
   if not found then
     v_limit := millrace.shared_limit_named(p_name);
-    update millrace.shared_limits l set declared = p_limits where l.id = v_limit.id;
-    perform millrace.set_shared_limit(v_limit, millrace.throttled(p_limits, coalesce(
-      v_limit.throttle, '{}')));
+    update millrace.limits l set declared = p_limits where l.id = v_limit.id;
+    perform millrace.set_limit(v_limit, p_limits || coalesce(v_limit.throttle, '{}'));
   end if;
 end
 $$;
@@ -157,11 +181,11 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limit millrace.shared_limits := millrace.shared_limit_named(p_name);
+  v_limit millrace.limits := millrace.shared_limit_named(p_name);
   v_named_by text;
 begin
   -- A definition that names it has locked it until its transaction ends.
-  perform from millrace.shared_limits l where l.id = v_limit.id for update;
+  perform from millrace.limits l where l.id = v_limit.id for update;
   v_named_by := (
     select string_agg(p.name || '.' || s.name, ', ' order by s.id)
     from millrace.limited_stages m
@@ -174,7 +198,7 @@ begin
   end if;
   delete from millrace.limit_uses u where u.limit_id = v_limit.id;
   delete from millrace.limit_refusals r where r.limit_id = v_limit.id;
-  delete from millrace.shared_limits l where l.id = v_limit.id;
+  delete from millrace.limits l where l.id = v_limit.id;
 end
 $$;
 comment on function millrace.drop_limit(text) is
@@ -193,11 +217,12 @@ declare
   v_name text;
 begin
   perform
-  from millrace.shared_limits l
+  from millrace.limits l
   where l.name = any (v_names)
   order by l.id
   for key share;
-  v_known := array(select l.name from millrace.shared_limits l order by l.name);
+  v_known := array(
+    select l.name from millrace.limits l where l.name is not null order by l.name);
   select n
   into v_name
   from unnest(v_names) n
@@ -219,7 +244,7 @@ begin
   end if;
   v_name := (
     select l.name
-    from millrace.shared_limits l
+    from millrace.limits l
     where l.name = any (v_names)
       and l.limits ? 'key_rate'
       and p_stage #> '{limits,concurrency}' is null
@@ -233,22 +258,52 @@ begin
 end
 $$;
 
--- define() writes which shared limits the stages of a pipeline name.
-create or replace function millrace.save_shared_names(p_pipeline_id int) returns void
+-- define() waits for the claims under way at a pipeline's stages with limits, and keeps others out
+-- until its transaction ends. It does so before it locks the table, which a claim that has entered
+-- them may be waiting for.
+create or replace function millrace.lock_limits(p_pipeline text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.limit'), -s.id)
+  from (
+    select s.id
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = p_pipeline and s.limits is not null
+    order by s.id) s;
+end
+$$;
+
+-- define() writes the limits of a pipeline's stages, which it has just written as the definition
+-- says them: puts throttles over them again, and says which limits hold for which stage.
+create or replace function millrace.save_limits(p_pipeline_id int) returns void
 language sql
 set search_path = pg_catalog, pg_temp
 as $$
+  insert into millrace.limits as l (stage_id, declared, limits, bucket)
+  select s.id, coalesce(s.limits, '{}'), coalesce(s.limits, '{}'), millrace.full_bucket()
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id
+    and (s.limits is not null
+      or exists (select from millrace.limits o where o.stage_id = s.id))
+  on conflict on constraint limits_stage_key do update
+  set declared = excluded.declared, limits = excluded.declared || coalesce(l.throttle, '{}');
+  update millrace.stages s
+  set limits = nullif(l.limits, '{}')
+  from millrace.limits l
+  where s.pipeline_id = p_pipeline_id and l.stage_id = s.id and l.throttle is not null;
   delete from millrace.limited_stages m
-  using millrace.stages s, millrace.shared_limits l
+  using millrace.stages s, millrace.limits l
   where s.id = m.stage_id
     and s.pipeline_id = p_pipeline_id
     and l.id = m.limit_id
-    and not coalesce(s.limits -> 'shared' ? l.name, false);
+    and not coalesce(s.limits -> 'shared' ? l.name, l.name is null);
   insert into millrace.limited_stages (limit_id, stage_id)
   select l.id, s.id
   from millrace.stages s
-  cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
-  join millrace.shared_limits l on l.name = n
+  join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
   where s.pipeline_id = p_pipeline_id
   on conflict on constraint limited_stages_pkey do nothing;
 $$;

@@ -198,13 +198,7 @@ begin
     order by t.id
   loop
     if v_stage.sorted_anew or not v_stage.counted then
-      delete from millrace.in_flight f
-      using (
-        select o.attempt_id, o.token
-        from millrace.in_flight o
-        where o.stage_id = v_stage.id
-        for update skip locked) o
-      where f.attempt_id = o.attempt_id and f.token = o.token;
+      perform millrace.forget_in_flight(v_stage.id);
     end if;
     if v_stage.sorted_anew then
       delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;

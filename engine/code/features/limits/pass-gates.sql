@@ -17,7 +17,7 @@ declare
   c_set constant int := 500;
   v_now timestamptz := millrace.now();
   v_stage millrace.stages;
-  v_limiter millrace.limiters;
+  v_entered record;
   v_room int := p_limit;
   v_page record;
   v_set record;
@@ -25,13 +25,12 @@ begin
   passed := 0;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.limits is not null then
-    v_limiter := millrace.enter_gate(p_stage_id);
-    if v_limiter.stage_id is null then
+    v_entered := millrace.enter_limits(p_stage_id, false);
+    if v_entered.limits is null then
       return;
     end if;
-    -- A definition may have changed the limits until now.
-    select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-    v_room := (millrace.room_at(v_stage, v_limiter, p_limit)).room;
+    v_stage := v_entered.stage;
+    v_room := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
   end if;
   select array_agg(q.id) as ids, max(q.queue_at) as last_at into v_page
   from (
@@ -54,7 +53,7 @@ begin
     ready := coalesce(ready, array[]::int[]) || v_set.ready;
   end loop;
   if v_stage.limits is not null then
-    perform millrace.save_limiter(v_stage, v_limiter, passed);
+    perform millrace.take_at_gate(v_stage, passed);
   end if;
 end
 $$;

@@ -227,7 +227,7 @@ begin
     select k.key
     from millrace.limited_stages m
     join millrace.limit_keys k on k.limit_id = m.limit_id
-    where m.stage_id = p_stage_id and k.refused_until > millrace.now());
+    where m.stage_id = p_stage_id and (k.bucket).refused_until > millrace.now());
 end
 $$;
 

@@ -66,7 +66,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_stage millrace.stages;
-  v_limiter millrace.limiters;
+  v_entered record;
   v_items millrace.work[];
   v_first bigint;
 begin
@@ -90,38 +90,32 @@ begin
   elsif v_stage.limits is null then
     return (millrace.pass(v_stage, v_items)).ready;
   end if;
-  v_limiter := millrace.enter_gate(p_stage_id);
-  if v_limiter.stage_id is null then
+  v_entered := millrace.enter_limits(p_stage_id, false);
+  if v_entered.limits is null then
     return '{}';
   end if;
-  -- A definition may have changed the limits until now.
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  v_items := v_items[:(millrace.room_at(v_stage, v_limiter, cardinality(v_items))).room];
+  v_stage := v_entered.stage;
+  v_items := v_items[:(millrace.room_at(
+    v_stage, v_entered.limits, cardinality(v_items))).room];
   if cardinality(v_items) = 0 then
     return '{}';
   end if;
-  perform millrace.save_limiter(v_stage, v_limiter, cardinality(v_items));
+  perform millrace.take_at_gate(v_stage, cardinality(v_items));
   return (millrace.pass(v_stage, v_items)).ready;
 end
 $$;
 
--- Makes the caller the only one who passes a gate until it commits; null where somebody else does,
--- or takes what the same later stage holds back, or what the gate shares a limit with.
-create or replace function millrace.enter_gate(p_stage_id int) returns millrace.limiters
+-- Takes tokens for what a gate passes, which has no place in work.
+create or replace function millrace.take_at_gate(p_stage millrace.stages, p_taken int)
+returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_limiter millrace.limiters := millrace.pass_limiter(p_stage_id, false);
 begin
-  if v_limiter.stage_id is null then
-    return null;
-  elsif not millrace.pass_back_pressure(p_stage_id)
-    or ((select s.limits ? 'shared' from millrace.stages s where s.id = p_stage_id)
-      and not millrace.pass_shared(p_stage_id, false)) then
-    return null;
+  perform millrace.take_tokens(p_stage.id, p_taken);
+  if p_stage.limits ? 'shared' then
+    perform millrace.note_share(p_stage.id, null, null, p_taken);
   end if;
-  return v_limiter;
 end
 $$;
 

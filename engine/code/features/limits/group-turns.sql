@@ -3,7 +3,7 @@
 -- The groups of a stage come by turns: the higher class of priority first, in a class one round
 -- after the other. A group with nothing due sleeps, and so does one whose key has used up its rate;
 -- one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a
--- time, since they have passed the stage's limiter.
+-- time, since they have locked the stage's own limit.
 
 -- Lists the groups with arrivals behind the one named, up to so many: each once, however many
 -- arrivals it has, by a loose scan from one group to the next.
@@ -100,38 +100,38 @@ $$;
 -- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
 -- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
 -- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
--- Returns the limiter as it is then.
+-- Returns the stage's own limit as it is then.
 create or replace function millrace.admit_arrivals(
   p_stage_id int,
-  p_limiter millrace.limiters,
+  p_own millrace.limits,
   p_room int)
-returns millrace.limiters
+returns millrace.limits
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_many int := 100 + 2 * p_room;
-  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_limiter.arrivals_to, v_many);
+  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_own.arrivals_to, v_many);
   v_freed text[];
 begin
-  if cardinality(v_groups) < v_many and p_limiter.arrivals_to <> '' then
+  if cardinality(v_groups) < v_many and p_own.arrivals_to <> '' then
     v_groups := array(
       select distinct g
       from unnest(v_groups || millrace.groups_with_arrivals(
         p_stage_id, '', v_many - cardinality(v_groups))) g);
-    p_limiter.arrivals_to := '';
+    p_own.arrivals_to := '';
   else
-    p_limiter.arrivals_to := case
+    p_own.arrivals_to := case
       when cardinality(v_groups) < v_many then ''
       else v_groups[v_many]
     end;
   end if;
   if cardinality(v_groups) > 0 then
     v_freed := millrace.read_arrivals(p_stage_id, v_groups,
-      1 + 10 * v_many / cardinality(v_groups), p_limiter.last_turn, v_now);
+      1 + 10 * v_many / cardinality(v_groups), p_own.last_turn, v_now);
   end if;
-  p_limiter.last_turn := p_limiter.last_turn + v_many;
+  p_own.last_turn := p_own.last_turn + v_many;
   with woken as (
     select w.concurrency_group, row_number() over () as place
     from (
@@ -149,11 +149,11 @@ begin
         and g.due_at = 'infinity') w
   )
   update millrace.concurrency_groups g
-  set turn = p_limiter.last_turn + w.place, due_at = null
+  set turn = p_own.last_turn + w.place, due_at = null
   from woken w
   where g.stage_id = p_stage_id and g.concurrency_group = w.concurrency_group;
-  p_limiter.last_turn := p_limiter.last_turn + 11 * v_many;
-  return p_limiter;
+  p_own.last_turn := p_own.last_turn + 11 * v_many;
+  return p_own;
 end
 $$;
 
@@ -169,22 +169,13 @@ returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
   with looked as materialized (
     select u.concurrency_group, u.place, n.queue_at,
       u.concurrency_group = any (p_served) as served,
-      v_limit is not null and v_limit <= (
-        select count(*)
-        from (
-          select from millrace.in_flight f
-          where f.stage_id = p_stage.id and f.key = substr(u.concurrency_group, 2)
-          limit v_limit) f) as full,
-      case when p_stage.limits ? 'shared'
-        then (millrace.room_of_key(p_stage.id, substr(u.concurrency_group, 2))).opens_at
-      end as opens_at
+      r.is_full, r.opens_at
     from unnest(p_groups) with ordinality u(concurrency_group, place)
+    cross join lateral millrace.room_of_key(p_stage, u.concurrency_group) r
     left join lateral (
       select a.queue_at
       from millrace.attempts a
@@ -203,11 +194,11 @@ begin
   )
   update millrace.concurrency_groups g
   set turn = case
-      when not k.full and k.queue_at <= p_now and k.served and k.opens_at is null
+      when not k.is_full and k.queue_at <= p_now and k.served and k.opens_at is null
         then p_last_turn + k.place
     end,
     due_at = case
-      when k.full then 'infinity'
+      when k.is_full then 'infinity'
       when k.queue_at > p_now or k.opens_at is not null then greatest(k.queue_at, k.opens_at)
       -- What is due and was not taken is locked, or isolated: it is left for a moment.
       when not k.served then p_now + interval '1 second'

@@ -78,30 +78,9 @@ as $$
     p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- A claim counts the attempts that it has just taken against max_in_flight, their keys, what holds
--- the stage back, and the limits that it shares.
-create or replace function millrace.note_in_flight(
-  p_stage millrace.stages,
-  p_attempt_ids bigint[],
-  p_groups text[],
-  p_token uuid,
-  p_worker_id uuid)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if millrace.counts_in_flight(p_stage.limits) then
-    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select u.id, p_token, p_stage.id, coalesce(substr(u.concurrency_group, 2), ''), p_worker_id
-    from unnest(p_attempt_ids, p_groups) u(id, concurrency_group);
-  end if;
-end
-$$;
-
 -- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
--- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim is passing
--- the stage's limiter at this moment, the next sweep counts instead.
+-- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim has locked
+-- the stage's own limit this moment, the next sweep counts instead.
 create or replace function millrace.count_attempts(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
@@ -138,7 +117,7 @@ begin
         select from millrace.in_flight f
         where f.attempt_id = a.id and f.token = a.token));
   if cardinality(v_ids) > 0
-    and pg_try_advisory_xact_lock(hashtext('millrace.limiter'), p_stage.id) then
+    and millrace.lock_limit(p_stage.id, null, false) then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
     select a.id, a.token, a.stage_id, coalesce(substr(a.concurrency_group, 2), ''), c.worker_id
     from unnest(v_ids) i
@@ -174,21 +153,45 @@ begin
 end
 $$;
 
--- Says how many more attempts of a group's key may be in work now; null without a limit.
-create or replace function millrace.free_of_key(p_stage millrace.stages, p_group text) returns int
+-- Counts what is in flight at stages, of one key where that is named, up to a number.
+create or replace function millrace.in_flight_at(
+  p_stage_ids int[], p_most int, p_key text default null
+) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_limit int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
-  return least(
-    v_limit - (
+  if p_key is not null then
+    return (
       select count(*)
       from (
-        select from millrace.in_flight f
-        where f.stage_id = p_stage.id and f.key = substr(p_group, 2)
-        limit v_limit) f),
-    nullif((millrace.room_of_key(p_stage.id, substr(p_group, 2))).room, 'infinity'));
+        select
+        from millrace.in_flight f
+        where f.stage_id = p_stage_ids[1] and f.key = p_key
+        limit p_most) f);
+  end if;
+  return (
+    select count(*)
+    from (
+      select
+      from unnest(p_stage_ids) s
+      cross join lateral (
+        select from millrace.in_flight f where f.stage_id = s limit p_most) f
+      limit p_most) f);
 end
+$$;
+
+-- Forgets what a stage has in flight, which nobody counts any more. What somebody holds at this
+-- moment is left out: it is about to end.
+create or replace function millrace.forget_in_flight(p_stage_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.in_flight f
+  using (
+    select o.attempt_id, o.token
+    from millrace.in_flight o
+    where o.stage_id = p_stage_id
+    for update skip locked) o
+  where f.attempt_id = o.attempt_id and f.token = o.token
 $$;

@@ -72,6 +72,5 @@ create type millrace.call as (
   open boolean,
   is_child boolean,
   batch_bytes text,
-  last_sweep_at text,
-  row_cpu_ms real
+  last_sweep_at text
 );

@@ -26,7 +26,7 @@ end
 $$;
 
 -- Says when the present window of a shared limit's spending began.
-create or replace function millrace.window_start(p_limit millrace.shared_limits)
+create or replace function millrace.window_start(p_limit millrace.limits)
 returns timestamptz
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -39,7 +39,7 @@ end
 $$;
 
 -- Says when the present window of a shared limit's spending is over.
-create or replace function millrace.window_over(p_limit millrace.shared_limits)
+create or replace function millrace.window_over(p_limit millrace.limits)
 returns timestamptz
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -54,7 +54,7 @@ $$;
 -- cost. One statement, hence one snapshot: who ends an attempt inserts the one and deletes the
 -- other.
 create or replace function millrace.spent_under(
-  p_limit millrace.shared_limits,
+  p_limit millrace.limits,
   p_kind text,
   out spent numeric,
   out bound numeric)
@@ -84,7 +84,7 @@ $$;
 
 -- Says how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
 create or replace function millrace.room_in_budget(
-  p_limit millrace.shared_limits,
+  p_limit millrace.limits,
   p_stage millrace.stages,
   p_wanted int)
 returns int
@@ -120,7 +120,7 @@ $$;
 -- Says whether what is left of a shared limit's budget pays for no attempt of a stage, by what has
 -- been spent: what is in flight may yet turn out cheaper.
 create or replace function millrace.is_spent_under(
-  p_limit millrace.shared_limits,
+  p_limit millrace.limits,
   p_stage_id int)
 returns boolean
 language plpgsql volatile
@@ -152,7 +152,7 @@ begin
     and exists (
       select
       from millrace.limited_stages m
-      join millrace.shared_limits l on l.id = m.limit_id
+      join millrace.limits l on l.id = m.limit_id
       where m.stage_id = p_stage.id
         and l.limits ? 'spending'
         and millrace.is_spent_under(l, p_stage.id));
@@ -180,7 +180,7 @@ begin
     insert into millrace.limit_uses (limit_id, at, usd, tokens)
     select l.id, millrace.now(), v_usd, v_tokens
     from millrace.limited_stages m
-    join millrace.shared_limits l on l.id = m.limit_id
+    join millrace.limits l on l.id = m.limit_id
     where m.stage_id = p_stage_id and l.limits ? 'spending'
     order by l.id;
   end if;
@@ -195,7 +195,7 @@ $$;
 
 -- Says when the window of a shared limit's spending began as it was declared, whatever a throttle
 -- makes of it today.
-create or replace function millrace.declared_window_start(p_limit millrace.shared_limits)
+create or replace function millrace.declared_window_start(p_limit millrace.limits)
 returns timestamptz
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -216,12 +216,12 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limit millrace.shared_limits;
+  v_limit millrace.limits;
   v_today timestamptz;
   v_declared timestamptz;
 begin
   for v_limit in
-    select l.* from millrace.shared_limits l order by l.id
+    select l.* from millrace.limits l where l.name is not null order by l.id
   loop
     v_today := millrace.window_start(v_limit);
     v_declared := millrace.declared_window_start(v_limit);

@@ -1,0 +1,345 @@
+-- Buckets: how fast work begins, as a whole or for each key, and what a service makes of that
+--
+-- A bucket is what is left of a rate: of a limit (limits.bucket), or of one key of a limit with a
+-- key_rate (limit_keys), such as a host. A key has a row while it has less than its whole rate; one
+-- that has nothing left sends its groups to sleep (group-turns.sql), so that others have their
+-- turns. Whoever holds a limit's lock writes its buckets.
+--
+-- A failure by which a service asks for patience (rate_limited, or any that names a time to wait)
+-- halves the rate of the stage's adaptive limits: for all stages and workers at once, since the
+-- next claim under the limit learns of it, whoever makes it. Nothing is taken until the time that
+-- the service named is over. From then on the rate creeps back, by a tenth of what was declared a
+-- minute: it follows from the bucket and the clock, so that nobody has to raise it. A limit with a
+-- key_rate learns of the key that was refused, and leaves others alone.
+
+-- Makes the bucket of a rate that nothing was taken of.
+create or replace function millrace.full_bucket() returns millrace.bucket
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_bucket millrace.bucket;
+begin
+  v_bucket.tokens := 'infinity';
+  v_bucket.refilled_at := millrace.now();
+  v_bucket.share := 1;
+  return v_bucket;
+end
+$$;
+
+-- Says which part of its rate a bucket has now.
+create or replace function millrace.share_now(p_bucket millrace.bucket) returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_bucket.lowered_at is null then
+    return 1;
+  end if;
+  return least(1, p_bucket.share + 0.1 * greatest(0, floor(extract(epoch from
+    millrace.now() - greatest(p_bucket.lowered_at, p_bucket.refused_until)) / 60)));
+end
+$$;
+
+-- Says what the bucket of a rate holds now: infinity without a rate. While a service has asked for
+-- patience it does not fill; and its rate and its burst are those that it learned.
+create or replace function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
+returns float8
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count float8 := (p_rate ->> 'count')::float8;
+  v_share float8;
+  v_seconds float8;
+begin
+  if v_count is null then
+    return 'infinity';
+  end if;
+  v_share := millrace.share_now(p_bucket);
+  v_seconds := extract(epoch from millrace.now() - p_bucket.refilled_at);
+  return least(
+    greatest(coalesce((p_rate ->> 'burst')::float8, v_count) * v_share, 1),
+    p_bucket.tokens
+      + greatest(v_seconds, 0) * v_count * v_share / (p_rate ->> 'per_seconds')::float8);
+end
+$$;
+
+-- Says how many whole tokens may be taken of a bucket now; and where that is none, when there is
+-- one.
+create or replace function millrace.room_in(
+  p_rate jsonb, p_bucket millrace.bucket, out room float8, out opens_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_tokens float8 := millrace.tokens_in(p_rate, p_bucket);
+begin
+  -- What the clock's rounding took away must not cost another round.
+  room := case when p_bucket.refused_until > v_now then 0 else floor(v_tokens + 1e-6) end;
+  if room < 1 then
+    opens_at := greatest(v_now, p_bucket.refused_until) + make_interval(
+      secs => greatest(1 - v_tokens, 0) * (p_rate ->> 'per_seconds')::float8
+        / ((p_rate ->> 'count')::float8 * millrace.share_now(p_bucket)));
+  end if;
+end
+$$;
+
+-- Takes tokens of a bucket; a negative number gives them back.
+create or replace function millrace.drawn(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
+returns millrace.bucket
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_bucket.tokens := millrace.tokens_in(p_rate, p_bucket) - p_taken;
+  p_bucket.refilled_at := greatest(millrace.now(), p_bucket.refused_until);
+  return p_bucket;
+end
+$$;
+
+-- Brings the times of a bucket to the clock where that was set back: it fills, its rate creeps
+-- back, and a service is heeded for as long as it asked, from the clock's new time on.
+create or replace function millrace.on_the_clock(p_bucket millrace.bucket)
+returns millrace.bucket
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ahead interval := p_bucket.lowered_at - v_now;
+begin
+  if v_ahead > interval '0' then
+    p_bucket.lowered_at := v_now;
+    p_bucket.lowered_since := least(p_bucket.lowered_since, v_now);
+    p_bucket.heed_from := p_bucket.heed_from - v_ahead;
+    p_bucket.refused_until := p_bucket.refused_until - v_ahead;
+  end if;
+  p_bucket.refilled_at := least(p_bucket.refilled_at, greatest(v_now, p_bucket.refused_until));
+  return p_bucket;
+end
+$$;
+
+-- Makes a bucket forget what it learned.
+create or replace function millrace.unlearned(p_bucket millrace.bucket) returns millrace.bucket
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  p_bucket.share := 1;
+  p_bucket.lowered_at := null;
+  p_bucket.lowered_since := null;
+  p_bucket.heed_from := null;
+  p_bucket.refused_until := null;
+  p_bucket.refused_by := null;
+  return p_bucket;
+end
+$$;
+
+-- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
+-- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest, of each
+-- key where the limit has a rate for each.
+create or replace function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
+  select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
+    format('%s.%s: %s', p.name, s.name, o.code)
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.limited_stages m on m.stage_id = s.id
+  join millrace.limits l on l.id = m.limit_id
+  cross join lateral (
+    select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
+    cross join lateral (
+      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
+          as key,
+        coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
+          as seconds) r
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by r.key, r.seconds desc) o
+  where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
+  order by l.id, o.key;
+end
+$$;
+
+-- Halves the rate of a bucket by a refusal, unless that is of a call that began before the last
+-- halving; and takes nothing more until the service's time is over. What the bucket held is gone
+-- but for one token, which finds out how the service is by then.
+create or replace function millrace.lowered(
+  p_rate jsonb, p_bucket millrace.bucket, p_refusal millrace.limit_refusals
+) returns millrace.bucket
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_share float8 := millrace.share_now(p_bucket);
+begin
+  -- The clock may have been set back since.
+  p_refusal.at := least(p_refusal.at, millrace.now());
+  p_bucket.tokens := millrace.tokens_in(p_rate, p_bucket);
+  if p_bucket.heed_from is null or p_refusal.at >= p_bucket.heed_from then
+    p_bucket.tokens := least(p_bucket.tokens, 1);
+    p_bucket.share := greatest(v_share / 2, 0.01);
+    p_bucket.lowered_since := case
+      when v_share < 1 then p_bucket.lowered_since
+      else p_refusal.at
+    end;
+    p_bucket.lowered_at := p_refusal.at;
+    p_bucket.heed_from := p_refusal.at + greatest(p_refusal.retry_after, interval '10 seconds');
+    p_bucket.refused_by := p_refusal.refused_by;
+  end if;
+  p_bucket.refused_until := greatest(
+    p_bucket.refused_until, p_refusal.at + p_refusal.retry_after);
+  p_bucket.refilled_at := greatest(millrace.now(), p_bucket.refused_until);
+  return p_bucket;
+end
+$$;
+
+-- Reads the refusals that came for a limit since it last learned, and forgets what it learned
+-- once it has its whole rate back. The caller has locked the limit.
+create or replace function millrace.learn(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.limits;
+  v_refusal millrace.limit_refusals;
+begin
+  select l.* into v_limit from millrace.limits l where l.id = p_limit_id;
+  v_limit.bucket := millrace.on_the_clock(v_limit.bucket);
+  for v_refusal in
+    with read as (
+      delete from millrace.limit_refusals r
+      where r.limit_id = p_limit_id
+      returning r.*
+    )
+    select * from read order by at, id
+  loop
+    continue when v_limit.limits -> 'adaptive' is distinct from 'true';
+    if v_refusal.key is not null and v_limit.limits ? 'key_rate' then
+      insert into millrace.limit_keys as k (limit_id, key, bucket)
+      values (p_limit_id, v_refusal.key,
+        millrace.lowered(v_limit.limits -> 'key_rate', millrace.full_bucket(), v_refusal))
+      on conflict on constraint limit_keys_pkey do update
+      set bucket = millrace.lowered(
+        v_limit.limits -> 'key_rate', millrace.on_the_clock(k.bucket), v_refusal);
+    elsif v_limit.limits ? 'rate' then
+      v_limit.bucket := millrace.lowered(v_limit.limits -> 'rate', v_limit.bucket, v_refusal);
+    end if;
+  end loop;
+  if (v_limit.bucket).lowered_at is not null and millrace.share_now(v_limit.bucket) >= 1 then
+    v_limit.bucket := millrace.unlearned(v_limit.bucket);
+  end if;
+  update millrace.limits l
+  set bucket = v_limit.bucket
+  where l.id = p_limit_id and l.bucket is distinct from v_limit.bucket;
+end
+$$;
+
+-- Announces the sleeping groups of a limit's stages, or of one key of it, so that the next claim
+-- looks at them: what they sleep for may be over.
+create or replace function millrace.wake_keys(p_limit_id int, p_key text) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+  select g.stage_id, g.concurrency_group, millrace.now()
+  from millrace.limited_stages m
+  join millrace.concurrency_groups g on g.stage_id = m.stage_id
+  where m.limit_id = p_limit_id
+    and g.due_at < 'infinity'
+    and (p_key is null or substr(g.concurrency_group, 2) = p_key)
+$$;
+
+-- Brings the keys of a limit to the clock where that was set back, and forgets those that have
+-- their whole rate. The caller has locked the limit.
+create or replace function millrace.sweep_limit_keys(p_limit_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_key text;
+begin
+  for v_key in
+    with ahead as (
+      update millrace.limit_keys k
+      set bucket = millrace.on_the_clock(k.bucket)
+      where k.limit_id = p_limit_id
+        and ((k.bucket).lowered_at > v_now
+          or (k.bucket).refilled_at > greatest(v_now, (k.bucket).refused_until))
+      returning k.key
+    )
+    select a.key from ahead a order by a.key
+  loop
+    perform millrace.wake_keys(p_limit_id, v_key);
+  end loop;
+  delete from millrace.limit_keys k
+  using millrace.limits l
+  where l.id = p_limit_id
+    and k.limit_id = l.id
+    and (not l.limits ? 'key_rate'
+      or (millrace.share_now(k.bucket) >= 1
+        and millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
+          l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8));
+end
+$$;
+
+-- Forgets what a shared limit has learned, of one key where that is named, and wakes its stages;
+-- false where there was nothing. The caller has locked the limit.
+create or replace function millrace.forget_refusals(p_limit_id int, p_key text) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.limits;
+  v_keys bigint;
+begin
+  perform millrace.learn(p_limit_id);
+  select l.* into v_limit from millrace.limits l where l.id = p_limit_id;
+  update millrace.limit_keys k
+  set bucket = millrace.full_bucket()
+  where k.limit_id = p_limit_id
+    and (k.bucket).lowered_at is not null
+    and (p_key is null or k.key = p_key);
+  get diagnostics v_keys = row_count;
+  if v_keys = 0 and (p_key is not null or (v_limit.bucket).lowered_at is null) then
+    return false;
+  end if;
+  if p_key is null then
+    v_limit.bucket := millrace.unlearned(v_limit.bucket);
+  end if;
+  perform millrace.wake_keys(p_limit_id, p_key);
+  perform millrace.set_limit(v_limit, v_limit.limits);
+  return true;
+end
+$$;
+
+create or replace view millrace.learned_limits as
+select l.name, v.key, round(millrace.share_now(v.bucket)::numeric, 3) as learned_share,
+  (v.bucket).refused_by as learned_from, (v.bucket).lowered_since as learned_since,
+  case when (v.bucket).refused_until > millrace.now() then (v.bucket).refused_until end
+    as refused_until,
+  extract(epoch from greatest((v.bucket).refused_until, millrace.now())
+    - (v.bucket).lowered_since) as seconds
+from millrace.limits l
+cross join lateral (
+  select null::text as key, l.bucket
+  union all
+  select k.key, k.bucket
+  from millrace.limit_keys k
+  where k.limit_id = l.id and (k.bucket).lowered_at is not null) v
+where (v.bucket).lowered_at is not null and millrace.share_now(v.bucket) < 1
+order by l.name, v.key nulls first;
+comment on view millrace.learned_limits is
+  'Which shared limits, and which keys of theirs, have less than their rate, since a service asked '
+  'for patience: who, since when, and until when nothing is taken. seconds: how long that is in '
+  'all, as far as is known. key is null for a limit as a whole.';

@@ -1,0 +1,94 @@
+-- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
+select 'a queued attempt''s concurrency group is known to its stage',
+  a.run_id, a.id, a.concurrency_group
+from millrace.attempts a
+where a.queue_at is not null
+  and a.state = 'queued'
+  and a.concurrency_group is not null
+  -- By a subselect, which leaves the attempts of a slice to be found by their runs.
+  and (select s.has_groups from millrace.stages s where s.id = a.stage_id)
+  and not exists (
+    select from millrace.concurrency_groups g
+    where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
+union all
+select 'a parked concurrency group''s key has something in flight, or was freed',
+  null, null, g.concurrency_group
+from millrace.concurrency_groups g
+join millrace.stages s on s.id = g.stage_id and s.has_groups
+where g.due_at = 'infinity'
+  and not exists (
+    select from millrace.in_flight f
+    where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
+  and not exists (
+    select from millrace.arrivals n
+    where n.stage_id = g.stage_id
+      and n.concurrency_group = '*' || substr(g.concurrency_group, 2));
+comment on view millrace.limit_faults is
+  'Queued attempts out of reach, and groups left parked, for check_invariants().';
+
+-- Finds shared limits that hold for other stages than name them, that are not as declared and
+-- throttled, or that contradict what they learned; and work under one that it does not count. A
+-- stage that has just come under a limit is counted by the next sweep.
+create or replace view millrace.shared_limit_faults (rule, run_id, attempt_id, detail) as
+select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
+  format('stage %s of %s', s.name, p.name)
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+where array(
+    select l.name
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id
+    where m.stage_id = s.id and l.name is not null
+    order by l.name)
+  <> array(
+    select n
+    from jsonb_array_elements_text(s.limits -> 'shared') n
+    order by n)
+union all
+select 'a limit is what was declared, with its throttle over it', null, null,
+  coalesce(l.name, 'stage ' || l.stage_id)
+from millrace.limits l
+where l.limits <> l.declared || coalesce(l.throttle, '{}')
+union all
+select 'a stage''s limits are those of its own limit', null, null,
+  format('stage %s of %s', s.name, p.name)
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+left join millrace.limits l on l.stage_id = s.id
+where s.limits is distinct from nullif(l.limits, '{}')
+  or (l.id is not null and not exists (
+    select from millrace.limited_stages m where m.limit_id = l.id and m.stage_id = s.id))
+union all
+select 'a limit has its whole rate, or says since when it has not', null, null,
+  concat_ws(' of ', b.key, coalesce(b.name, 'stage ' || b.stage_id))
+from (
+  select l.name, l.stage_id, null as key, (l.bucket).*
+  from millrace.limits l
+  union all
+  select l.name, l.stage_id, k.key, (k.bucket).*
+  from millrace.limit_keys k
+  join millrace.limits l on l.id = k.limit_id) b
+where b.share not between 0 and 1
+  or (b.lowered_at is null and b.share <> 1)
+  or num_nulls(b.lowered_at, b.lowered_since, b.heed_from, b.refused_by) not in (0, 4)
+  or b.lowered_since > b.lowered_at
+union all
+select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
+  format('stage %s', s.name)
+from millrace.limited_stages m
+join millrace.limits l on l.id = m.limit_id and l.name is not null
+join millrace.stages s on s.id = m.stage_id
+join millrace.attempts a on a.stage_id = m.stage_id
+where a.queue_at is not null
+  and a.state = 'started'
+  and a.started_at > m.since + interval '1 minute'
+  and not exists (
+    select
+    from millrace.in_flight f
+    where f.attempt_id = a.id and f.token = a.token);
+comment on view millrace.shared_limit_faults is
+  'Shared limits that do not hold what they say, for check_invariants().';

@@ -1,0 +1,481 @@
+-- Limits: so much of something, by a key, in a window or at a time
+--
+-- A row of millrace.limits is a limit: a stage's own, or a named one that stages of any pipeline
+-- share. limited_stages says which hold for a stage. What a limit says, and how that is measured:
+--
+--   says            so much of           by                  measured in
+--   max_in_flight   places in work       the limit           in_flight (in-flight.sql)
+--   concurrency     places in work       key of the stage    in_flight
+--   back_pressure   places, and queue    a later stage       its attempts (back-pressure.sql)
+--   rate            starts               the limit           a bucket (buckets.sql)
+--   key_rate        starts               key of the stage    a bucket of the key
+--   spending        dollars, tokens      the limit           uses in a window (budgets.sql)
+--   a quota         starts, dollars      tenant              uses in a window (quotas.sql)
+--
+-- priority and concurrency sort the queue into groups (sort-into-groups.sql), which have turns
+-- (group-turns.sql), by which a claim takes (claim-by-turns.sql). A throttle holds over a limit for
+-- a while (throttles.sql). A gate is a stage that does nothing but keep to its limits (gates.sql).
+--
+-- All of it is decided in the claim. A claim of a stage with limits
+--
+--   enters     locks the stage's limits, its own first and the shared ones by their ids, so that
+--              what it counts stays true until it commits; one that holds entities, since it
+--              records results in the same call, never waits for them and is told to come again
+--   asks       room_under() each of them, and room_of_key()
+--   takes      places and tokens of keys with what it claims, tokens at the end
+--   gives back what its batch has no room for, or what a tenant has not
+--
+-- Whoever ends an attempt only inserts what it used and how a service refused it, and waits for
+-- nobody. No step looks at the whole queue: a claim reads the groups whose turn it is and the rows
+-- that it takes, and counts up to a limit. A stage that declares no limit never comes here.
+
+-- Locks a limit against claims and changes until the transaction ends: a stage's own by the stage,
+-- before it has a row, or a shared one. False where somebody else has it, and the caller may not
+-- wait, or has waited for most of a second; after that Postgres would look for a deadlock, which a
+-- migration may be part of that holds a limit and waits for the stage.
+create or replace function millrace.lock_limit(
+  p_stage_id int, p_limit_id int, p_may_wait boolean
+) returns boolean
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key int := coalesce(-p_stage_id, p_limit_id);
+  v_timeout text := current_setting('lock_timeout');
+begin
+  if pg_try_advisory_xact_lock(hashtext('millrace.limit'), v_key) then
+    return true;
+  elsif not p_may_wait then
+    return false;
+  end if;
+  perform set_config('lock_timeout', '800ms', true);
+  perform pg_advisory_xact_lock(hashtext('millrace.limit'), v_key);
+  perform set_config('lock_timeout', v_timeout, true);
+  return true;
+exception
+  when lock_not_available then
+    return false;
+end
+$$;
+
+-- Makes the caller the only one who takes what a stage's limits allow until it commits, and lists
+-- them, with the stage as it is then: a definition may have changed both until now. Null where
+-- somebody else is there.
+create or replace function millrace.enter_limits(
+  p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit_id int;
+begin
+  if not millrace.lock_limit(p_stage_id, null, p_may_wait) then
+    return;
+  end if;
+  select s.* into stage from millrace.stages s where s.id = p_stage_id;
+  if stage.limits ? 'shared' then
+    for v_limit_id in
+      select m.limit_id
+      from millrace.limited_stages m
+      join millrace.limits l on l.id = m.limit_id and l.name is not null
+      where m.stage_id = p_stage_id
+      order by m.limit_id
+    loop
+      if not millrace.lock_limit(null, v_limit_id, p_may_wait) then
+        return;
+      end if;
+    end loop;
+    perform millrace.learn(m.limit_id)
+    from millrace.limited_stages m
+    where m.stage_id = p_stage_id
+      and exists (select from millrace.limit_refusals r where r.limit_id = m.limit_id);
+  end if;
+  if stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage_id) then
+    return;
+  end if;
+  limits := millrace.limits_at(p_stage_id);
+end
+$$;
+
+-- Lists the limits of a stage: its own first, then those that it shares.
+create or replace function millrace.limits_at(p_stage_id int) returns millrace.limits[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select l
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id
+    where m.stage_id = p_stage_id
+    order by l.stage_id is null, l.id);
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage one limit lets it take now. Where it may take none,
+-- wait_ms says when to ask again; null: not by waiting. A gate takes nothing in work: only rate and
+-- back pressure are for it.
+create or replace function millrace.room_under(
+  p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_is_shared boolean := p_limit.stage_id is null;
+  v_max int := (p_limit.limits ->> 'max_in_flight')::numeric;
+  v_share record;
+  v_tokens record;
+begin
+  room := p_wanted;
+  v_share := millrace.rivals_of(p_limit, p_stage.id);
+  if p_stage.function_name is not null then
+    if v_max is not null then
+      room := least(room, v_max - millrace.in_flight_at(
+        array(select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id),
+        v_max));
+      if room > 0 and v_share.rivals > 1 then
+        room := least(room, millrace.share_for(v_max, v_share.rivals, true)
+          - millrace.in_flight_at(array[p_stage.id], v_max));
+      end if;
+    end if;
+    if room > 0 and p_limit.limits ? 'spending' then
+      room := millrace.room_in_budget(p_limit, p_stage, room);
+    end if;
+    -- Another stage may make room, which wakes nobody.
+    wait_ms := case when v_is_shared and room <= 0 then 1000 end;
+  end if;
+  if room > 0 and p_limit.limits ? 'rate' then
+    v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket);
+    room := least(room, millrace.share_for(v_tokens.room, v_share.rivals, v_share.is_next));
+    if room = 0 and v_tokens.room > 0 then
+      -- It is another stage's turn, which may have no worker at this moment.
+      wait_ms := 1000;
+    elsif room = 0 then
+      -- A worker that is told of more than a day is gone long before.
+      wait_ms := ceil(1000 * least(86400,
+        extract(epoch from v_tokens.opens_at - millrace.now())));
+    end if;
+  end if;
+  if room > 0 and p_limit.limits ? 'back_pressure' then
+    room := least(room, millrace.room_before_later(p_stage.id));
+    wait_ms := case when room = 0 then 1000 end;
+  end if;
+end
+$$;
+
+-- Says how many of p_wanted attempts of a stage all of these limits let it take now, as
+-- room_under() does of one. short_of: the shared limit that allows the least.
+create or replace function millrace.room_at(
+  p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
+  out room int, out wait_ms int, out short_of int
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.limits;
+  v_one record;
+begin
+  room := p_wanted;
+  foreach v_limit in array p_limits loop
+    v_one := millrace.room_under(v_limit, p_stage, room);
+    if v_one.room < room and v_limit.stage_id is null then
+      short_of := v_limit.id;
+    end if;
+    room := v_one.room;
+    wait_ms := v_one.wait_ms;
+    exit when room <= 0;
+  end loop;
+end
+$$;
+
+-- Says how many attempts of a group's key a stage may begin now: infinity where no limit asks for
+-- keys. is_full: the key has no place; opens_at: when it has a token again, where it has none.
+create or replace function millrace.room_of_key(
+  p_stage millrace.stages, p_group text,
+  out room float8, out is_full boolean, out opens_at timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text := substr(p_group, 2);
+  v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
+  v_rate record;
+  v_tokens record;
+begin
+  room := 'infinity';
+  is_full := false;
+  if v_most is not null then
+    room := v_most - millrace.in_flight_at(array[p_stage.id], v_most, v_key);
+    is_full := room <= 0;
+  end if;
+  if p_stage.limits ? 'shared' then
+    for v_rate in
+      select l.limits -> 'key_rate' as rate, coalesce(k.bucket, millrace.full_bucket()) as bucket
+      from millrace.limited_stages m
+      join millrace.limits l on l.id = m.limit_id
+      left join millrace.limit_keys k on k.limit_id = l.id and k.key = v_key
+      where m.stage_id = p_stage.id and l.limits ? 'key_rate'
+    loop
+      v_tokens := millrace.room_in(v_rate.rate, v_rate.bucket);
+      room := least(room, v_tokens.room);
+      opens_at := greatest(opens_at, v_tokens.opens_at);
+    end loop;
+  end if;
+end
+$$;
+
+-- Takes places, and tokens of keys, for attempts that a claim has just taken.
+create or replace function millrace.take_room(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if millrace.counts_in_flight(p_stage.limits) then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select a.id, p_token, p_stage.id, coalesce(substr(a.concurrency_group, 2), ''), p_worker_id
+    from millrace.attempts a
+    where a.id = any (p_attempt_ids);
+  end if;
+  if p_stage.limits ? 'shared' and p_stage.has_groups then
+    perform millrace.take_of_keys(p_stage.id, p_attempt_ids, 1);
+  end if;
+end
+$$;
+
+-- Takes a token of each attempt's key, where a shared limit of the stage has a key_rate; p_each of
+-- -1 gives it back.
+create or replace function millrace.take_of_keys(
+  p_stage_id int, p_attempt_ids bigint[], p_each int
+) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into millrace.limit_keys as o (limit_id, key, bucket)
+  select l.id, g.key, millrace.drawn(
+    l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket()), (p_each * g.n)::int)
+  from millrace.limited_stages m
+  join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
+  cross join (
+    select coalesce(substr(a.concurrency_group, 2), '') as key, count(*) as n
+    from millrace.attempts a
+    where a.id = any (p_attempt_ids)
+    group by 1) g
+  left join millrace.limit_keys k on k.limit_id = l.id and k.key = g.key
+  where m.stage_id = p_stage_id
+  order by l.id, g.key
+  on conflict on constraint limit_keys_pkey do update
+  set bucket = excluded.bucket
+$$;
+
+-- Takes tokens of the rates of a stage's limits; a negative number gives them back. A claim also
+-- writes how far it has looked at its stage (p_own).
+create or replace function millrace.take_tokens(
+  p_stage_id int, p_taken int, p_own millrace.limits default null
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.limits l
+  set bucket = case
+      when l.limits ? 'rate' then millrace.drawn(l.limits -> 'rate', l.bucket, p_taken)
+      else l.bucket
+    end,
+    checked_to = case when l.id = p_own.id then p_own.checked_to else l.checked_to end,
+    last_turn = case when l.id = p_own.id then p_own.last_turn else l.last_turn end,
+    arrivals_to = case when l.id = p_own.id then p_own.arrivals_to else l.arrivals_to end
+  from millrace.limited_stages m
+  where m.stage_id = p_stage_id
+    and l.id = m.limit_id
+    and (l.limits ? 'rate'
+        -- A clock that was set back must not keep the bucket from filling.
+        and (p_taken <> 0
+          or (l.bucket).refilled_at > greatest(millrace.now(), (l.bucket).refused_until))
+      or l.id = p_own.id
+        and (l.checked_to, l.last_turn, l.arrivals_to)
+          <> (p_own.checked_to, p_own.last_turn, p_own.arrivals_to));
+end
+$$;
+
+-- Gives back what attempts have taken that a claim of this transaction does not keep, and that are
+-- queued again. The claim has entered the limits.
+create or replace function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.free_slots(p_back);
+  perform millrace.take_tokens(p_stage.id, -cardinality(p_back));
+  if p_stage.limits ? 'shared' and p_stage.has_groups then
+    perform millrace.take_of_keys(p_stage.id, p_back, -1);
+  end if;
+end
+$$;
+
+-- Says whether a stage's limits would let a claim take something now, if it is queued.
+create or replace function millrace.may_claim(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (millrace.room_at(p_stage, millrace.limits_at(p_stage.id), 1)).room <= 0 then
+    return false;
+  end if;
+  return not p_stage.has_groups
+    or exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.turn is not null)
+    or exists (
+      select from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id and g.due_at <= millrace.now())
+    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
+    or exists (
+      select from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.isolated
+        and a.queue_at <= millrace.now()
+        and a.state = 'queued'
+        and (millrace.room_of_key(p_stage, a.concurrency_group)).room > 0);
+end
+$$;
+
+-- Claims as claim() does, for a stage with limits. When it takes nothing, wait_ms says after how
+-- long to ask again; null: not by waiting.
+create or replace function millrace.claim_limited(
+  p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
+  out wait_ms int
+)
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_own millrace.limits;
+  v_entered record;
+  v_room record;
+  v_claim record;
+begin
+  if p_limit < 1 then
+    perform millrace.check_slots(p_stage.id, p_worker.id, 0);
+    return;
+  end if;
+  -- The host's lock comes first, as claim() takes it, so that all have the same order.
+  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
+  v_entered := millrace.enter_limits(p_stage.id, p_may_wait);
+  if v_entered.limits is null then
+    wait_ms := 50;
+    return;
+  end if;
+  p_stage := v_entered.stage;
+  v_own := v_entered.limits[1];
+  v_own.checked_to := millrace.check_slots(p_stage.id, p_worker.id, v_own.checked_to);
+  v_room := millrace.room_at(p_stage, v_entered.limits, p_limit);
+  wait_ms := v_room.wait_ms;
+  if v_room.room > 0 then
+    v_claim := millrace.claim(p_stage, p_worker, v_room.room, v_own);
+    token := v_claim.token;
+    attempt_ids := v_claim.attempt_ids;
+    entity_ids := v_claim.entity_ids;
+    items := v_claim.items;
+    v_own := v_claim.own;
+    wait_ms := v_claim.wait_ms;
+  end if;
+  perform millrace.take_tokens(p_stage.id, coalesce(cardinality(attempt_ids), 0), v_own);
+  if p_stage.limits ? 'shared' then
+    perform millrace.note_share(
+      p_stage.id, v_room.room, v_room.short_of, coalesce(cardinality(attempt_ids), 0));
+  end if;
+end
+$$;
+
+-- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
+-- of it took its former result, or was left out. One statement, hence one snapshot: who queues
+-- something commits it together with its news.
+create or replace function millrace.drop_old_news(p_stage_id int) returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  delete from millrace.arrivals n
+  where (n.stage_id, n.concurrency_group, n.id) in (
+    select o.stage_id, o.concurrency_group, o.id
+    from millrace.arrivals o
+    where o.stage_id = p_stage_id
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.stage_id = p_stage_id and a.queue_at is not null and a.state = 'queued')
+    order by o.concurrency_group, o.id
+    limit 10000
+    for update skip locked)
+$$;
+
+-- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
+-- counts what was taken without a limit, and drops news that nobody reads.
+create or replace function millrace.sweep_places(p_pipeline_id int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.limits is not null
+    order by s.id
+  loop
+    perform millrace.free_slots(array(
+      select f.attempt_id
+      from millrace.in_flight f
+      where f.stage_id = v_stage.id
+      order by f.attempt_id
+      limit 5000));
+    if v_stage.has_groups then
+      perform millrace.adopt_attempts(v_stage, millrace.portion());
+      perform millrace.drop_old_news(v_stage.id);
+    end if;
+    perform millrace.count_attempts(v_stage, 1000);
+  end loop;
+end
+$$;
+
+-- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
+-- claim came for, forgets what limits learned that have their whole rate back, and brings those to
+-- the clock that are ahead of it: a stage whose bucket is empty is not woken, so that no claim
+-- would come to write that. A limit that somebody has locked this moment is left to the next.
+create or replace function millrace.sweep_limits() returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit millrace.limits;
+begin
+  perform millrace.sum_limit_uses(10000);
+  for v_limit in
+    select l.*
+    from millrace.limits l
+    where l.until <= millrace.now()
+      or ((l.bucket).lowered_at is not null and millrace.share_now(l.bucket) >= 1)
+      or (l.limits ? 'rate' and l.bucket <> millrace.on_the_clock(l.bucket))
+      or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
+      or exists (select from millrace.limit_keys k where k.limit_id = l.id)
+    order by l.id
+  loop
+    continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
+    perform millrace.learn(v_limit.id);
+    perform millrace.sweep_limit_keys(v_limit.id);
+    -- Somebody may have made it a longer one meanwhile.
+    select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
+    if v_limit.until <= millrace.now() then
+      perform millrace.end_throttle(v_limit);
+    end if;
+  end loop;
+end
+$$;

@@ -1,0 +1,194 @@
+-- What is told of limits: to doctor(), in a view, and at the operators' door
+
+create or replace view millrace.shared_limit_state as
+select l.name,
+  array(
+    select p.name || '.' || s.name
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = l.id
+    order by s.id) as stages,
+  l.declared,
+  case
+    when h.share < 1 then jsonb_set(l.limits, '{rate,count}',
+      to_jsonb(round(((l.limits #>> '{rate,count}')::float8 * h.share)::numeric, 3)))
+    else l.limits
+  end as today,
+  case when l.throttle is not null then l.reason end as throttled_for,
+  l.until as throttled_until,
+  case when h.share < 1 then round(h.share::numeric, 3) end as learned_share,
+  case when h.share < 1 then (l.bucket).refused_by end as learned_from,
+  case when h.share < 1 then (l.bucket).lowered_since end as learned_since,
+  case when (l.bucket).refused_until > millrace.now() then (l.bucket).refused_until end
+    as refused_until,
+  (
+    select count(*)
+    from millrace.limited_stages m
+    join millrace.in_flight f on f.stage_id = m.stage_id
+    where m.limit_id = l.id) as in_flight,
+  u.usd as spent_usd,
+  u.tokens as spent_tokens,
+  u.window_ends_at,
+  array(
+    select p.name || '.' || s.name
+    from millrace.limited_stages m
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where m.limit_id = l.id
+      and u.window_ends_at is not null
+      and millrace.is_spent_under(l, s.id)
+    order by s.id) as spent_for
+from millrace.limits l
+cross join lateral (select millrace.share_now(l.bucket) as share) h
+cross join lateral (
+  select case when l.limits ? 'spending' then (millrace.spent_under(l, 'usd')).spent end as usd,
+    case when l.limits ? 'spending' then (millrace.spent_under(l, 'tokens')).spent end as tokens,
+    millrace.window_over(l) as window_ends_at) u
+where l.name is not null
+order by l.name;
+comment on view millrace.shared_limit_state is
+  'Each shared limit: its stages, what it was declared as and what holds today, why it is '
+  'throttled, what it learned from whom, what is in flight and spent, and for which stages its '
+  'budget pays nothing more in this window.';
+
+-- Says what a shared limit has learned of the services that refused, in a sentence for each of the
+-- ten that hold it back the longest; null where there is nothing.
+create or replace function millrace.learned_in_words(p_name text) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select string_agg(concat(
+      case when o.key is null then 'it' else o.key end, ' learned ', o.learned_share,
+      ' of its rate from ', o.learned_from, ' since ',
+      to_char(o.learned_since, 'YYYY-MM-DD HH24:MI:SS'),
+      ', and takes nothing until ' || to_char(o.refused_until, 'YYYY-MM-DD HH24:MI:SS')), '; '
+    order by o.seconds desc, o.key)
+  from (
+    select k.*
+    from millrace.learned_limits k
+    where k.name = p_name
+    order by k.seconds desc, k.key
+    limit 10) o
+$$;
+
+-- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
+-- A service that refuses for ten minutes in all needs somebody to look.
+create or replace function millrace.shared_limit_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'shared limit ' || l.name || ' lets its stages work',
+    cardinality(l.spent_for) = 0 and not exists (
+      select from millrace.learned_limits k where k.name = l.name and k.seconds > 600),
+    coalesce(nullif(concat_ws('; ',
+      case
+        when l.throttled_until is not null then format('throttled until %s: %s',
+          to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
+      end,
+      millrace.learned_in_words(l.name)
+        || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
+      case
+        when cardinality(l.spent_for) > 0 then format(
+          'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
+            || '''{"spending": …}'', until, ''reason'') raises it for a while',
+          array_to_string(l.spent_for, ' and '),
+          to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
+      end), ''), 'as declared')
+  from millrace.shared_limit_state l
+$$;
+
+-- Finds the shared limit of this name that a caller sees: one that holds for a pipeline of theirs.
+-- Raises MR003 for one that there is not and for one of somebody else's alike.
+create or replace function millrace.limit_seen(p_caller millrace.caller, p_name text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit jsonb;
+begin
+  select l
+  into v_limit
+  from jsonb_array_elements(millrace.shown_limits(p_caller)) l
+  where l ->> 'limit' = p_name;
+  if not found then
+    raise exception 'there is no shared limit % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_name), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_limit;
+end
+$$;
+
+-- Lists the shared limits that a caller sees, with those of their stages that they see. hidden:
+-- some other stage is under it too.
+create or replace function millrace.shown_limits(p_caller millrace.caller) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(
+    to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
+      'limit', l.name,
+      'stages', to_jsonb(s.seen),
+      'spent_for', (
+        select coalesce(jsonb_agg(n), '[]')
+        from unnest(l.spent_for) n
+        where n = any (s.seen)),
+      'learned_from', case
+        when p_caller.pipelines is null
+          or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
+      end,
+      'hidden', cardinality(s.seen) < cardinality(l.stages),
+      'keys', case when p_caller.pipelines is null or s.seen @> l.stages then (
+        select coalesce(jsonb_agg(to_jsonb(k) - array['name', 'seconds']), '[]')
+        from millrace.learned_limits k
+        where k.name = l.name and k.key is not null) end,
+      'throttle', case when l.throttled_until is not null then jsonb_build_object(
+        'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
+        'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
+  from millrace.shared_limit_state l
+  join millrace.limits o on o.name = l.name
+  left join millrace.journal j on j.id = o.line
+  cross join lateral (
+    select coalesce(array_agg(n), '{}') as seen
+    from unnest(l.stages) n
+    where millrace.sees(p_caller, split_part(n, '.', 1))) s
+  where cardinality(s.seen) > 0
+    or p_caller.pipelines is null
+$$;
+
+-- Throttles a shared limit, or lets it go on. Returns what the journal is to say of it. Only who
+-- sees all pipelines that it holds for may.
+create or replace function millrace.act_on_limit(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text := p_request ->> 'limit';
+  v_outcome jsonb := jsonb_build_object('limit', v_name);
+begin
+  if p_request ?| array['pipeline', 'stage'] then
+    raise exception 'limit stands beside a pipeline or a stage, but is shared by several'
+      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+  elsif (millrace.limit_seen(p_caller, v_name) -> 'hidden')::boolean then
+    raise exception 'shared limit % holds for pipelines that you do not see', v_name
+      using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
+  end if;
+  if p_request ->> 'verb' = 'throttle' then
+    perform millrace.throttle_shared(v_name, p_request -> 'limits',
+      millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+    v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
+      'until', millrace.asked_end(p_request));
+  else
+    perform millrace.release_limit(v_name, p_request ->> 'key');
+    v_outcome := jsonb_strip_nulls(v_outcome || jsonb_build_object('key', p_request -> 'key'));
+  end if;
+  return jsonb_build_object('outcome', v_outcome);
+end
+$$;

@@ -1,0 +1,168 @@
+-- Limits: a stage's own, and those that stages of any pipeline share; which stages they hold for,
+-- what is in flight and was spent under them, and what they learned.
+
+-- What is left of a rate, and what the rate has learned.
+create type millrace.bucket as (
+  tokens float8,
+  refilled_at timestamptz,
+  share float8,
+  lowered_at timestamptz,
+  lowered_since timestamptz,
+  heed_from timestamptz,
+  refused_until timestamptz,
+  refused_by text
+);
+comment on column millrace.bucket.tokens is
+  'What the token bucket held at refilled_at; never more than the burst.';
+comment on column millrace.bucket.share is
+  'The part of its rate that an adaptive limit had at lowered_at; it grows from there by itself.';
+comment on column millrace.bucket.lowered_since is
+  'Since when it has been below its rate without a break.';
+comment on column millrace.bucket.heed_from is
+  'Refusals before that are of calls that began before the rate was halved, and halve nothing.';
+comment on column millrace.bucket.refused_until is
+  'Nothing is taken before that: a service asked for patience.';
+
+create table millrace.limits (
+  id int generated always as identity constraint limits_pkey primary key,
+  name text constraint limits_name_key unique
+    constraint limits_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+  stage_id int constraint limits_stage_key unique
+    constraint limits_stage_fkey references millrace.stages on delete cascade,
+  declared jsonb not null,
+  limits jsonb not null,
+  throttle jsonb,
+  until timestamptz,
+  reason text,
+  line bigint,
+  throttled_at timestamptz,
+  bucket millrace.bucket not null,
+  last_turn bigint not null default 0,
+  checked_to bigint not null default 0,
+  arrivals_to text not null default '',
+  constraint limits_own_or_named check ((stage_id is null) = (name is not null)),
+  constraint limits_throttle_whole check (
+    num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
+) with (fillfactor = 50);
+comment on table millrace.limits is
+  'One row a limit: of a stage with limits its own, which has no name, and one a name that stages '
+  'share. The claims under it change it one at a time. Read them through '
+  'millrace.shared_limit_state and millrace.throttles.';
+comment on column millrace.limits.limits is
+  'What holds today: what was declared, with the throttle over it. A stage''s own are in '
+  'stages.limits too, so that a claim without limits looks at nothing else.';
+comment on column millrace.limits.bucket is 'Of the limit''s rate, where it has one.';
+comment on column millrace.limits.checked_to is
+  'The attempt of in_flight that was looked at last; the stage''s next claim goes on behind it.';
+comment on column millrace.limits.arrivals_to is
+  'The group whose arrivals were read last; the stage''s next claim goes on behind it.';
+
+create table millrace.limited_stages (
+  limit_id int not null
+    constraint limited_stages_limit_fkey references millrace.limits on delete cascade,
+  stage_id int not null
+    constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
+  since timestamptz not null default millrace.now(),
+  short_at timestamptz,
+  taken_at timestamptz,
+  constraint limited_stages_pkey primary key (limit_id, stage_id)
+) with (fillfactor = 50);
+create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
+comment on table millrace.limited_stages is
+  'Which stages a limit holds for, written by define(). Where several of them want more than there '
+  'is, their claims note that, and leave one another a share.';
+comment on column millrace.limited_stages.short_at is
+  'When its last claim would have taken more than its shared limits allowed; null if it got all.';
+comment on column millrace.limited_stages.taken_at is
+  'When it last took something while another stage was short.';
+
+create table millrace.limit_uses (
+  id bigint generated always as identity constraint limit_uses_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  usd numeric not null,
+  tokens numeric not null,
+  summed boolean not null default false
+) with (autovacuum_vacuum_scale_factor = 0.02);
+create index limit_uses_by_time on millrace.limit_uses (limit_id, at);
+create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
+comment on table millrace.limit_uses is
+  'What attempts that ended say they used, under limits with spending: one row a batch, '
+  'insert-only, until the sweep adds up what is of one window.';
+
+create table millrace.limit_refusals (
+  id bigint generated always as identity constraint limit_refusals_pkey primary key,
+  limit_id int not null,
+  at timestamptz not null,
+  retry_after interval not null,
+  refused_by text not null,
+  key text
+);
+create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
+comment on table millrace.limit_refusals is
+  'News for adaptive limits, insert-only: a service asked for patience. The next claim reads and '
+  'deletes it.';
+comment on column millrace.limit_refusals.key is
+  'Which key refused, where the limit has a rate for each; null where it is the limit as a whole.';
+
+create table millrace.limit_keys (
+  limit_id int not null
+    constraint limit_keys_limit_fkey references millrace.limits on delete cascade,
+  key text not null,
+  bucket millrace.bucket not null,
+  constraint limit_keys_pkey primary key (limit_id, key)
+) with (fillfactor = 50);
+comment on table millrace.limit_keys is
+  'One row a key that has less than its whole rate, such as a host. Read it through '
+  'millrace.learned_limits.';
+
+create table millrace.in_flight (
+  attempt_id bigint not null,
+  token uuid not null,
+  stage_id int not null,
+  key text not null,
+  worker_id uuid,
+  constraint in_flight_pkey primary key (attempt_id, token)
+);
+create index in_flight_by_key on millrace.in_flight (stage_id, key);
+create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
+create index in_flight_by_worker on millrace.in_flight (worker_id);
+comment on table millrace.in_flight is
+  'Attempts that count against max_in_flight or concurrency. A row is never changed: once its '
+  'attempt is no longer started or waiting under this token, anybody may delete it.';
+comment on column millrace.in_flight.worker_id is
+  'Whose claim took it; null where that was over already when the limit was defined.';
+
+create table millrace.concurrency_groups (
+  stage_id int not null
+    constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
+  concurrency_group text not null,
+  priority smallint not null,
+  turn bigint,
+  due_at timestamptz,
+  constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
+  constraint concurrency_groups_turn_or_due check ((turn is null) <> (due_at is null))
+) with (fillfactor = 50);
+create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn)
+  where turn is not null;
+create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
+  where due_at is not null;
+comment on table millrace.concurrency_groups is
+  'The groups of a stage that have something queued, written by its claims alone. The name is the '
+  'class of priority, one digit, then the key. turn: its place among those that wait for a turn; '
+  'due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+
+create table millrace.arrivals (
+  id bigint generated always as identity,
+  stage_id int not null,
+  concurrency_group text not null,
+  due_at timestamptz not null,
+  constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
+);
+comment on table millrace.arrivals is
+  'News for the groups, insert-only: a group in which something was queued, or (* before the key) '
+  'a key of which a slot was freed. The next claim reads and deletes it.';
+create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id)
+  where concurrency_group is not null and queue_at is not null;
+create index attempts_isolated on millrace.attempts (stage_id, queue_at, id)
+  where isolated and queue_at is not null;
