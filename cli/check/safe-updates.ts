@@ -2,7 +2,7 @@
 // that a call reaches, functions and the texts that they execute included, so all SQL of the project keeps to it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadModule, parseSync } from 'libpg-query';
+import { loadModule, parseSync } from '@libpg-query/parser';
 import { type Finding, filesIn } from './sql-statements.ts';
 
 /** A migration that is built of engine/, or was. */

@@ -1,7 +1,7 @@
 // The statements of the engine's SQL with their places, as Postgres's own parser reads them.
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadModule, parseSync } from 'libpg-query';
+import { loadModule, parseSync } from '@libpg-query/parser';
 
 export interface Statement {
   file: string;

@@ -1,7 +1,7 @@
 // The engine's SQL as people read it, in engine/, and its statements.
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadModule, parseSync } from 'libpg-query';
+import { loadModule, parseSync } from '@libpg-query/parser';
 
 /** A node of Postgres's own grammar, as its parser tells it. */
 // biome-ignore lint/suspicious/noExplicitAny: the grammar has hundreds of shapes, and each reader knows the one it reads.
