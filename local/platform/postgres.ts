@@ -6,9 +6,9 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { postgresFolder } from './binaries.ts';
 import { childProcesses, waitUntilGone } from './child-processes.ts';
+import { installExtensions } from './extensions.ts';
 import { freePort } from './free-port.ts';
 import { linkLibraries, postgresUser, reachableByOthers, reachablePostgres } from './postgres-user.ts';
-import { installVault } from './vault/install.ts';
 import type { Watchdog } from './watchdog.ts';
 
 const run = promisify(execFile);
@@ -42,7 +42,7 @@ function programs() {
   const original = postgresFolder();
   linkLibraries(original);
   const folder = reachablePostgres(original, user);
-  installVault(folder);
+  installExtensions(folder);
   const env = { PATH: '/usr/bin:/bin', TZ: 'UTC', LC_ALL: 'C', LD_LIBRARY_PATH: path.join(folder, 'lib') };
   return { folder, spawnOptions: { ...user, cwd: '/', env } };
 }

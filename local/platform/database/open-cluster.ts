@@ -4,6 +4,7 @@ import { editedMigrations, noteMigrations } from '../edited-migrations.ts';
 import { applyMigrations } from '../migrate.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
 import type { Watchdog } from '../watchdog.ts';
+import { refuseMissingExtensions } from './missing-extensions.ts';
 import { createDataDirectory } from './template.ts';
 
 export interface DatabaseOptions {
@@ -25,6 +26,7 @@ export async function openDatabaseCluster({
   watchdog,
   progress,
 }: DatabaseOptions & { watchdog: Watchdog; progress(message: string): void }): Promise<Postgres> {
+  if (migrations !== false) await refuseMissingExtensions(migrations);
   const cluster = path.join(dataDir, 'postgres');
   const known = fs.existsSync(cluster);
   progress(known ? 'database: opening' : 'database: preparing');

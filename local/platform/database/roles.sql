@@ -7,6 +7,10 @@ create role anon nologin noinherit;
 create role authenticated nologin noinherit;
 create role service_role nologin noinherit bypassrls;
 create role authenticator login noinherit password 'postgres';
+create role supabase_auth_admin login noinherit createrole password 'postgres';
+create role supabase_functions_admin login noinherit createrole password 'postgres';
+create role supabase_realtime_admin nologin noinherit;
+create role dashboard_user nologin createrole createdb replication;
 create role supabase_storage_admin login noinherit createrole password 'postgres';
 
 grant anon, authenticated, service_role to authenticator;
@@ -19,6 +23,7 @@ alter role anon set statement_timeout = '3s';
 alter role authenticated set statement_timeout = '8s';
 alter role authenticator set statement_timeout = '8s';
 alter role authenticator set lock_timeout = '8s';
+alter role supabase_auth_admin set search_path = auth;
 alter role supabase_storage_admin set search_path = storage;
 alter role supabase_admin set search_path = "$user", public, auth, extensions;
 alter role postgres set search_path = "$user", public, extensions;

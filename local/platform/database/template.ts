@@ -6,24 +6,23 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { postgresFolder, supabaseBinary } from '../binaries.ts';
+import { extensionFiles } from '../extensions.ts';
 import { applyMigrations, type Migrations, migrationFiles } from '../migrate.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
 import { postgresUser } from '../postgres-user.ts';
-import { vaultFiles } from '../vault/install.ts';
 
 const run = promisify(execFile);
 const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
 const cacheFolder = path.join(projectFolder, '.cache', 'clusters');
 const keptTemplates = 6;
 
-const standIns = [
-  { extension: 'pg_net', file: path.join(import.meta.dirname, '..', 'pg-net', 'pg-net.sql') },
-  { extension: 'pg_cron', file: path.join(import.meta.dirname, '..', 'pg-cron', 'pg-cron.sql') },
-];
+const authFile = path.join(import.meta.dirname, '..', 'auth', 'auth.sql');
+const realtimeFile = path.join(import.meta.dirname, '..', 'realtime', 'realtime.sql');
 const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
 const inThisFolder = (name: string) => path.join(import.meta.dirname, name);
 const rolesFile = inThisFolder('roles.sql');
 const schemasFile = inThisFolder('schemas.sql');
+const webhooksFile = inThisFolder('webhooks.sql');
 const newObjectsFile = inThisFolder('new-objects.sql');
 // These files decide what a cluster is like as well.
 const makers = [import.meta.filename, path.join(import.meta.dirname, '..', 'postgres.ts')];
@@ -112,13 +111,12 @@ export async function setUpDatabase(url: string, exposeNewObjects = false): Prom
   await client.connect();
   try {
     await client.query(fs.readFileSync(schemasFile, 'utf8'));
+    await client.query(fs.readFileSync(authFile, 'utf8'));
     if (!exposeNewObjects) await client.query(fs.readFileSync(newObjectsFile, 'utf8'));
-    for (const { extension, file } of standIns) {
-      const real = await client.query('select from pg_available_extensions where name = $1', [extension]);
-      await client.query(real.rowCount ? `create extension ${extension} cascade` : fs.readFileSync(file, 'utf8'));
-    }
+    await client.query('create extension pg_net with schema extensions');
+    await client.query('create extension pg_cron with schema pg_catalog');
     await client.query('create extension supabase_vault');
-    await client.query(fs.readFileSync(storageFile, 'utf8'));
+    for (const file of [webhooksFile, realtimeFile, storageFile]) await client.query(fs.readFileSync(file, 'utf8'));
   } finally {
     await client.end();
   }
@@ -149,8 +147,8 @@ async function withServer(dataDir: string, work: (server: Postgres) => Promise<v
 }
 
 function baseKey(exposeNewObjects: boolean): string {
-  const setup = [rolesFile, schemasFile, ...(exposeNewObjects ? [] : [newObjectsFile])];
-  const files = [...setup, ...standIns.map(({ file }) => file), ...vaultFiles, storageFile, ...makers];
+  const setup = [rolesFile, schemasFile, authFile, webhooksFile, realtimeFile, ...(exposeNewObjects ? [] : [newObjectsFile])];
+  const files = [...setup, ...extensionFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
 }

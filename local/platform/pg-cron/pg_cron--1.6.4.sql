@@ -1,4 +1,5 @@
--- pg_cron's SQL surface. The jobs are run by local/platform/pg-cron/worker.ts. Run by the superuser that owns the stand-ins.
+-- pg_cron's SQL surface. The jobs are run by local/platform/pg-cron/worker.ts. The script of the
+-- extension pg_cron (extensions.ts), run by the superuser.
 -- Rights as on hosted: `postgres` schedules and sees its own jobs, nobody else reaches the schema.
 
 create schema cron;

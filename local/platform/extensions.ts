@@ -1,0 +1,59 @@
+// The extensions of a hosted project: stand-ins of those that are no part of Postgres, and who may create the others. They are
+// files like the real ones, so that Postgres itself checks the statement that creates one.
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+
+/** Extensions, each with the files that Postgres looks for. */
+const standIns: Record<string, string[]> = {
+  supabase_vault: ['vault/supabase_vault.control', 'vault/supabase_vault--0.3.1.sql'],
+  pg_net: ['pg-net/pg_net.control', 'pg-net/pg_net--0.20.0.sql'],
+  pg_cron: ['pg-cron/pg_cron.control', 'pg-cron/pg_cron--1.6.4.sql'],
+  pg_graphql: ['graphql/pg_graphql.control', 'graphql/pg_graphql--1.5.11.sql'],
+};
+/** What comes with Postgres and asks for a superuser, and hosted lets postgres create all the same. */
+const allowed = [
+  ...['autoinc', 'bloom', 'dblink', 'dict_xsyn', 'earthdistance', 'insert_username', 'moddatetime', 'pg_buffercache'],
+  ...['pg_stat_statements', 'pg_walinspect', 'pgrowlocks', 'pgstattuple', 'postgres_fdw', 'refint', 'sslinfo', 'xml2'],
+];
+const mark = "comment = 'Stand-in";
+
+/** The files of the stand-ins, which decide what a cluster is like. */
+export const extensionFiles = Object.values(standIns)
+  .flat()
+  .map((file) => path.join(import.meta.dirname, file));
+
+const controlsOf = (folder: string) => path.join(folder, 'share', 'postgresql', 'extension');
+
+/** Makes the extensions available to the Postgres in `folder`; one that is really installed stays as it is. */
+export function installExtensions(folder: string): void {
+  const controls = controlsOf(folder);
+  for (const [name, files] of Object.entries(standIns)) {
+    const control = path.join(controls, `${name}.control`);
+    if (fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark)) continue;
+    // The control file last: with it the extension is there.
+    for (const file of files.toReversed()) {
+      write(path.join(controls, path.basename(file)), fs.readFileSync(path.join(import.meta.dirname, file), 'utf8'));
+    }
+  }
+  for (const name of allowed) {
+    const control = path.join(controls, `${name}.control`);
+    if (!fs.existsSync(control)) continue;
+    const text = fs.readFileSync(control, 'utf8');
+    if (!/^trusted/m.test(text)) write(control, `${text.trimEnd()}\ntrusted = true\n`);
+  }
+}
+
+/** The names of all extensions that the Postgres in `folder` can create, once these are installed. */
+export function knownExtensions(folder: string): string[] {
+  const there = fs.readdirSync(controlsOf(folder)).flatMap((file) => (/^(.+)\.control$/.exec(file) ?? []).slice(1));
+  return [...Object.keys(standIns), ...there];
+}
+
+/** Writes aside and renames, so that a server which starts meanwhile reads none or a whole one. */
+function write(target: string, text: string): void {
+  if (fs.existsSync(target) && fs.readFileSync(target, 'utf8') === text) return;
+  const draft = `${target}.${randomUUID()}`;
+  fs.writeFileSync(draft, text, { mode: 0o644 });
+  fs.renameSync(draft, target);
+}

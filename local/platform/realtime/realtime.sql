@@ -1,0 +1,67 @@
+-- Realtime's SQL surface, as migrations meet it: the publication, and what broadcasts from the database. Nobody listens here. Run by
+-- the superuser that owns the stand-ins.
+
+create publication supabase_realtime;
+alter publication supabase_realtime owner to postgres;
+
+create schema realtime authorization supabase_realtime_admin;
+grant usage on schema realtime to postgres, anon, authenticated, service_role;
+
+create table realtime.messages (
+  topic text not null,
+  extension text not null,
+  payload jsonb,
+  event text,
+  private boolean default false,
+  updated_at timestamp not null default now(),
+  inserted_at timestamp not null default now(),
+  id uuid not null default gen_random_uuid(),
+  primary key (id, inserted_at)
+) partition by range (inserted_at);
+-- The real one makes a partition a day.
+create table realtime.messages_all partition of realtime.messages default;
+
+alter table realtime.messages enable row level security;
+alter table realtime.messages owner to supabase_realtime_admin;
+alter table realtime.messages_all owner to supabase_realtime_admin;
+grant select, insert, update on realtime.messages to postgres, anon, authenticated, service_role;
+
+create function realtime.topic() returns text
+language sql stable
+as $$
+  select nullif(current_setting('realtime.topic', true), '')
+$$;
+
+create function realtime.send(payload jsonb, event text, topic text, private boolean default true) returns void
+language plpgsql
+as $$
+begin
+  perform set_config('realtime.topic', topic, true);
+  insert into realtime.messages (payload, event, topic, private, extension)
+  values (payload, event, topic, private, 'broadcast');
+exception
+  when others then
+    raise warning 'ErrorSendingBroadcastMessage: %', sqlerrm;
+end
+$$;
+
+create function realtime.broadcast_changes(
+  topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record,
+  level text default 'ROW'
+) returns void
+language plpgsql
+as $$
+begin
+  if level = 'STATEMENT' then
+    raise exception 'function can only be triggered for each row, not for each statement';
+  end if;
+  perform realtime.send(
+    jsonb_build_object('old_record', old, 'record', new, 'operation', operation, 'table', table_name,
+      'schema', table_schema),
+    event_name, topic_name);
+end
+$$;
+
+-- On hosted, postgres owns no table of this schema and may still write policies for them: see storage.sql, whose guard holds it
+-- back here too.
+grant supabase_realtime_admin to postgres;
