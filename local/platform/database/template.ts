@@ -147,7 +147,14 @@ async function withServer(dataDir: string, work: (server: Postgres) => Promise<v
 }
 
 function baseKey(exposeNewObjects: boolean): string {
-  const setup = [rolesFile, schemasFile, authFile, webhooksFile, realtimeFile, ...(exposeNewObjects ? [] : [newObjectsFile])];
+  const setup = [
+    rolesFile,
+    schemasFile,
+    authFile,
+    webhooksFile,
+    realtimeFile,
+    ...(exposeNewObjects ? [] : [newObjectsFile]),
+  ];
   const files = [...setup, ...extensionFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
