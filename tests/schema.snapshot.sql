@@ -300,7 +300,7 @@ view millrace.bypass_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, s.name, CASE WHEN s.bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE s.bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id))) UNION ALL SELECT 'what a run leaves out by a bypass is remembered'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND (a.error ->> 'code'::text) = 'bypassed'::text AND NOT a.error ? 'started_since'::text AND NOT a.superseded AND a.parent_id IS NULL AND NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.bypassed b WHERE b.stage_id = a.stage_id AND b.entity_id = r.entity_id));
+  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, s.name, CASE WHEN s.bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE s.bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id))) UNION ALL SELECT 'what a run leaves out by a bypass is remembered'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND (a.error ->> 'code'::text) = 'bypassed'::text AND NOT a.error ? 'started_since'::text AND NOT a.superseded AND a.parent_id IS NULL AND NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.bypassed b WHERE b.stage_id = a.stage_id AND b.entity_id = r.entity_id));
 table millrace.bypassed
   column at timestamp with time zone not null
   column entity_id text not null
@@ -406,30 +406,6 @@ table millrace.concurrency_groups with (fillfactor=50)
   CREATE INDEX groups_asleep ON millrace.concurrency_groups USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
   CREATE INDEX groups_in_turn ON millrace.concurrency_groups USING btree (stage_id, priority DESC, turn) WHERE (turn IS NOT NULL)
   CREATE UNIQUE INDEX concurrency_groups_pkey ON millrace.concurrency_groups USING btree (stage_id, concurrency_group)
-view millrace.cut_over_report
-  column completed bigint
-  column cost_per_run numeric
-  column cost_usd numeric
-  column failed bigint
-  column median_seconds numeric
-  column p95_seconds numeric
-  column pipeline text
-  column running bigint
-  column runs bigint
-  column success_share numeric
-  column way text
-  as  WITH run AS MATERIALIZED ( SELECT n.name AS pipeline, w.way, w.place, r.id, r.status, EXTRACT(epoch FROM r.finished_at - r.created_at) AS seconds FROM millrace.pipelines n CROSS JOIN LATERAL ( VALUES ('new'::text,1,n.id), ('old'::text,2,n.replaces_id)) w(way, place, pipeline_id) LEFT JOIN millrace.runs r ON r.pipeline_id = w.pipeline_id AND NOT (EXISTS ( SELECT FROM millrace.attempts a JOIN millrace.attempts f ON f.id = a.parent_id AND f.run_id <> a.run_id WHERE a.run_id = r.id)) WHERE n.replaces_id IS NOT NULL ), cost AS MATERIALIZED ( SELECT c.run_id, sum(c.cost_usd) AS cost_usd FROM millrace.attempt_costs(ARRAY( SELECT r.id FROM run r WHERE r.id IS NOT NULL)) c(run_id, stage_id, attempt_id, paid_by, cost_usd) GROUP BY c.run_id ), counted AS ( SELECT r.pipeline, r.way, r.place, count(r.id) AS runs, count(*) FILTER (WHERE r.status = 'running'::millrace.run_status) AS running, count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed, percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS median_seconds, percentile_cont(0.95::double precision) WITHIN GROUP (ORDER BY (r.seconds::double precision)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS p95_seconds, sum(c.cost_usd) AS cost_usd FROM run r LEFT JOIN cost c ON c.run_id = r.id GROUP BY r.pipeline, r.way, r.place ) SELECT pipeline, way, runs, running, completed, failed, round(completed::numeric / NULLIF(completed + failed, 0)::numeric, 4) AS success_share, round(median_seconds::numeric, 3) AS median_seconds, round(p95_seconds::numeric, 3) AS p95_seconds, cost_usd, round(cost_usd / NULLIF(runs, 0)::numeric, 6) AS cost_per_run FROM counted ORDER BY pipeline, place;
-table millrace.cut_overs
-  column changed_at timestamp with time zone not null
-  column groups text[]
-  column mode text not null default 'default'::text
-  column pipeline_id integer not null
-  column share numeric
-  constraint cut_overs_mode_known CHECK ((mode = ANY (ARRAY['default'::text, 'off'::text, 'share'::text, 'groups'::text, 'on'::text])))
-  constraint cut_overs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
-  constraint cut_overs_pkey PRIMARY KEY (pipeline_id)
-  constraint cut_overs_share_bounds CHECK (((share >= (0)::numeric) AND (share <= (1)::numeric)))
-  CREATE UNIQUE INDEX cut_overs_pkey ON millrace.cut_overs USING btree (pipeline_id)
 view millrace.dead_letter_counts
   column error_code text
   column newest timestamp with time zone
@@ -506,7 +482,7 @@ view millrace.failed_runs
   column pipeline_id integer
   column run_id bigint
   column stage_id integer
-  as  SELECT id AS run_id, pipeline_id, failed_stage_id AS stage_id, entity_id, error_code, finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND (o.pipeline_id = ANY (millrace.ways_of(r.pipeline_id))) AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE status = 'failed'::millrace.run_status;
+  as  SELECT id AS run_id, pipeline_id, failed_stage_id AS stage_id, entity_id, error_code, finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE status = 'failed'::millrace.run_status;
 view millrace.fan_out_faults
   column attempt_id bigint
   column detail text
@@ -883,7 +859,6 @@ table millrace.pipelines
   column enabled boolean not null default true
   column entity_key text not null
   column entity_table regclass not null
-  column group_key text
   column has_given boolean not null default false
   column id integer not null generated always as identity
   column is_child boolean not null default false
@@ -893,7 +868,6 @@ table millrace.pipelines
   column projection text not null
   column quota jsonb
   column quota_changed_at timestamp with time zone
-  column replaces_id integer
   column retention jsonb
   column sla jsonb
   column status jsonb
@@ -903,11 +877,8 @@ table millrace.pipelines
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
   constraint pipelines_projection_known CHECK ((projection = ANY (ARRAY['columns'::text, 'status'::text, 'none'::text])))
-  constraint pipelines_replaces_fkey FOREIGN KEY (replaces_id) REFERENCES millrace.pipelines(id)
-  constraint pipelines_replaces_key UNIQUE (replaces_id)
   CREATE UNIQUE INDEX pipelines_name_key ON millrace.pipelines USING btree (name)
   CREATE UNIQUE INDEX pipelines_pkey ON millrace.pipelines USING btree (id)
-  CREATE UNIQUE INDEX pipelines_replaces_key ON millrace.pipelines USING btree (replaces_id)
   CREATE TRIGGER pipelines_switched BEFORE UPDATE OF enabled ON millrace.pipelines FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
 sequence millrace.pipelines_id_seq
 table millrace.posts unlogged
@@ -1065,7 +1036,7 @@ view millrace.run_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a running run owns a live attempt'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, ('run of entity '::text || r.entity_id) || ' has none'::text AS detail FROM millrace.runs r WHERE r.status = 'running'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])))) UNION ALL SELECT 'a failed run, and no other, names the stage that failed it and the error'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('the run is %s'::text, r.status) AS detail FROM millrace.runs r WHERE (r.status = 'failed'::millrace.run_status) <> (r.failed_stage_id IS NOT NULL) OR (r.status = 'failed'::millrace.run_status) <> (r.error_code IS NOT NULL) OR r.status = 'failed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id AND a.state = 'failed'::millrace.attempt_state AND NOT a.superseded AND NOT (EXISTS ( SELECT FROM millrace.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number)))) UNION ALL SELECT 'an attempt has a run, and one that is over has no live attempt'::text AS rule, a.run_id, a.id AS attempt_id, format('the run is %s, the attempt %s'::text, COALESCE(r.status::text, 'gone'::text), a.state) AS detail FROM millrace.attempts a LEFT JOIN millrace.runs r ON r.id = a.run_id WHERE r.id IS NULL OR (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND r.status <> 'running'::millrace.run_status UNION ALL SELECT 'no entity is under way both in a pipeline and in the one that replaces it'::text AS rule, n.id AS run_id, NULL::bigint AS attempt_id, format('entity %s, and run %s of the other'::text, n.entity_id, o.id) AS detail FROM millrace.pipelines p JOIN millrace.runs n ON n.pipeline_id = p.id AND n.status = 'running'::millrace.run_status JOIN millrace.runs o ON o.pipeline_id = p.replaces_id AND o.entity_id = n.entity_id AND o.status = 'running'::millrace.run_status;
+  as  SELECT 'a running run owns a live attempt'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, ('run of entity '::text || r.entity_id) || ' has none'::text AS detail FROM millrace.runs r WHERE r.status = 'running'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])))) UNION ALL SELECT 'a failed run, and no other, names the stage that failed it and the error'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('the run is %s'::text, r.status) AS detail FROM millrace.runs r WHERE (r.status = 'failed'::millrace.run_status) <> (r.failed_stage_id IS NOT NULL) OR (r.status = 'failed'::millrace.run_status) <> (r.error_code IS NOT NULL) OR r.status = 'failed'::millrace.run_status AND NOT (EXISTS ( SELECT FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id AND a.state = 'failed'::millrace.attempt_state AND NOT a.superseded AND NOT (EXISTS ( SELECT FROM millrace.attempts n WHERE n.run_id = a.run_id AND n.stage_id = a.stage_id AND n.number > a.number)))) UNION ALL SELECT 'an attempt has a run, and one that is over has no live attempt'::text AS rule, a.run_id, a.id AS attempt_id, format('the run is %s, the attempt %s'::text, COALESCE(r.status::text, 'gone'::text), a.state) AS detail FROM millrace.attempts a LEFT JOIN millrace.runs r ON r.id = a.run_id WHERE r.id IS NULL OR (a.state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'waiting'::millrace.attempt_state])) AND r.status <> 'running'::millrace.run_status;
 table millrace.run_metadata
   column id bigint not null generated by default as identity
   column value jsonb not null
@@ -1716,6 +1687,7 @@ table public.document with (fillfactor=50) row level security
   constraint document_source_path_length CHECK ((octet_length(source_path) <= 1024))
   CREATE INDEX document_by_org ON public.document USING btree (clerk_org_id, created_at)
   CREATE UNIQUE INDEX document_pkey ON public.document USING btree (id)
+  CREATE TRIGGER document_goes_one_way BEFORE INSERT OR UPDATE OF extraction_status, chunking_status, kg_ingest_status, monolith_status ON public.document FOR EACH ROW EXECUTE FUNCTION document_goes_one_way()
   CREATE TRIGGER millrace_document_monolith_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.document_monolith__deleted()
   CREATE TRIGGER millrace_document_monolith_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.document_monolith__intake()
   CREATE TRIGGER millrace_document_monolith_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.document_monolith__key()
@@ -1744,6 +1716,22 @@ view public.document_costs with (security_invoker=true)
   as  SELECT metadata ->> 'clerk_org_id'::text AS clerk_org_id, metadata ->> 'source_platform'::text AS source_platform, count(*) AS documents, count(*) FILTER (WHERE status = 'completed'::text) AS completed, sum((metadata ->> 'total_cost_usd'::text)::numeric) AS cost_usd FROM pipeline_job j GROUP BY (metadata ->> 'clerk_org_id'::text), (metadata ->> 'source_platform'::text);
   grant select to authenticated
   grant select to service_role
+table public.document_way row level security
+  column one boolean not null default true
+  column orgs text[] not null default '{}'::text[]
+  column share numeric
+  constraint document_way_one_row CHECK (one)
+  constraint document_way_pkey PRIMARY KEY (one)
+  constraint document_way_share_bounds CHECK (((share >= (0)::numeric) AND (share <= (1)::numeric)))
+  CREATE UNIQUE INDEX document_way_pkey ON public.document_way USING btree (one)
+view public.document_ways with (security_invoker=true)
+  column completed bigint
+  column cost_usd numeric
+  column failed bigint
+  column median_time interval
+  column pipeline text
+  column runs bigint
+  as  SELECT p.name AS pipeline, count(*) AS runs, count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed, percentile_cont(0.5::double precision) WITHIN GROUP (ORDER BY (r.finished_at - r.created_at)) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS median_time, sum(millrace.cost_of(r.id)) AS cost_usd FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id WHERE p.name = ANY (ARRAY['documents'::text, 'document_monolith'::text]) GROUP BY p.name;
 table public.ingestion_queue with (fillfactor=70) row level security
   column added_by uuid default auth.uid()
   column author text

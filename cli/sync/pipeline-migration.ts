@@ -11,7 +11,6 @@ export interface DefinitionJson {
     startable_by?: string[];
     status?: { column: string };
   };
-  replaces?: { pipeline: string; group_by?: string };
   stages: StageJson[];
 }
 

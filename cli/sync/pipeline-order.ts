@@ -1,5 +1,4 @@
-// What pipelines say of one another, and the order in which they can be defined: children before their parents, an old
-// pipeline before the one that replaces it.
+// What pipelines say of one another, and the order in which they can be defined: children before their parents.
 import type { DefinitionJson, StageJson } from './pipeline-migration.ts';
 
 /**
@@ -12,7 +11,6 @@ export function referenceFaults(pipelines: DefinitionJson[]): string[] {
   return [
     ...twice.map(({ pipeline }) => `Pipeline ${pipeline} is defined twice: give each a name of its own.`),
     ...pipelines.flatMap((pipeline) => pipeline.stages.flatMap((stage) => stageFaults(pipeline, stage, named))),
-    ...pipelines.flatMap((pipeline) => replacesFaults(pipeline, pipelines, named)),
     ...cycleFaults(pipelines, named),
   ];
 }
@@ -49,7 +47,7 @@ export function keptPipelines(pipelines: DefinitionJson[], defined: Map<string, 
     );
 }
 
-/** The pipelines, each after those it starts runs of, those whose backlog holds it back and the one it replaces. */
+/** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
 export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
   const seen = new Set<string>();
@@ -95,45 +93,6 @@ function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<stri
   return faults;
 }
 
-/** Only what nothing else is tied to can go either of two ways. */
-function replacesFaults(
-  { pipeline, entity, replaces }: DefinitionJson,
-  pipelines: DefinitionJson[],
-  named: Map<string, DefinitionJson>,
-): string[] {
-  if (!replaces) return [];
-  const subject = `Pipeline ${pipeline} replaces ${replaces.pipeline}`;
-  const old = named.get(replaces.pipeline);
-  if (!old) return [`${subject}, which no file of _pipelines exports: correct replaces.pipeline.`];
-  const faults: string[] = [];
-  if (old.entity.table !== entity.table || old.entity.key !== entity.key) {
-    faults.push(
-      `${subject}, which is over ${old.entity.table}.${old.entity.key} and not ${entity.table}.${entity.key}: ` +
-        'both must be over the same rows.',
-    );
-  }
-  if (old.entity.startable_by) {
-    faults.push(
-      `${subject}, which ${old.entity.startable_by.join(' and ')} could still start, round the flag of the cut-over: ` +
-        `remove entity.startableBy from ${replaces.pipeline}.`,
-    );
-  }
-  const others = pipelines.filter((other) => other.replaces && other.pipeline !== pipeline);
-  const tied = others.find((other) => [other.pipeline, other.replaces?.pipeline].includes(replaces.pipeline));
-  if (tied) {
-    faults.push(`${subject}, but that is tied to ${tied.pipeline} as well: end one of the two replacements first.`);
-  }
-  for (const parent of pipelines) {
-    const child = parent.stages.find((stage) => [pipeline, old.pipeline].includes(stage.child?.pipeline ?? ''))?.child;
-    if (!child) continue;
-    faults.push(
-      `${subject}, but pipeline ${parent.pipeline} starts runs of ${child.pipeline}: only what is started by itself ` +
-        'can be replaced.',
-    );
-  }
-  return faults;
-}
-
 function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJson>): string[] {
   const settled = new Set<string>();
   const visit = (name: string, trail: string[]): string[] => {
@@ -158,7 +117,7 @@ function namesUsed(pipeline: DefinitionJson): string[] {
     stage.child?.pipeline,
     ...heldBackBy(pipeline, stage).map((later) => later.pipeline),
   ]);
-  return [pipeline.replaces?.pipeline, ...others].filter((name) => name !== undefined);
+  return others.filter((name) => name !== undefined);
 }
 
 /** The stages of other pipelines that hold a stage back; those of its own are checked with its graph. */

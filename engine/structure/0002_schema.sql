@@ -51,7 +51,4 @@ insert into millrace.settings (name, value, comment) values
     'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
     'as row_too_large. Read from here alone, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
-  ('use_new_pipeline', 'false',
-    'true or false: which way entities go where a pipeline replaces another and nobody has set its '
-    'flag (millrace.set_cut_over).'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');

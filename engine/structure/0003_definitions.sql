@@ -9,10 +9,6 @@ create table millrace.pipelines (
   enabled boolean not null default true,
   is_child boolean not null default false,
   metadata_column text,
-  replaces_id int
-    constraint pipelines_replaces_key unique
-    constraint pipelines_replaces_fkey references millrace.pipelines,
-  group_key text,
   quota jsonb,
   quota_changed_at timestamptz,
   current_version_id int,
@@ -66,10 +62,6 @@ comment on column millrace.pipelines.is_child is
 comment on column millrace.pipelines.metadata_column is
   'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is '
   'declared.';
-comment on column millrace.pipelines.replaces_id is
-  'The pipeline that this one replaces, over the same rows.';
-comment on column millrace.pipelines.group_key is
-  'The key of the metadata by which the flag of its cut-over names groups.';
 comment on column millrace.pipelines.quota is
   'What one tenant may start and spend in a while; null for no bound.';
 comment on column millrace.pipelines.quota_changed_at is

@@ -69,7 +69,67 @@ create index document_by_org on public.document (clerk_org_id, created_at);
 comment on table public.document is 'Write ''queued'' to extraction_status (or a later phase''s) to start the pipeline. What was made of it is in chunk and the tables kg_…, how in pipeline_job and pipeline_phase.';
 comment on column public.document.source_path is 'Where the file lies in the bucket documents: clerk_org_id/anything.';
 comment on column public.document.metadata is 'source_name, source_platform, clerk_org_id, and anything else: copied into the run when it starts.';
-comment on column public.document.monolith_status is 'Of the old way, for documents that the flag of the cut-over leaves to it.';
+comment on column public.document.monolith_status is 'Of the old way, for documents that the flag in document_way leaves to it.';
+
+-- The cut-over (docs/patterns/cut-over.md): whoever queues a document writes extraction_status, and the flag says which way it goes.
+
+create table public.document_way (
+  one boolean constraint document_way_pkey primary key default true constraint document_way_one_row check (one),
+  share numeric constraint document_way_share_bounds check (share between 0 and 1),
+  orgs text[] not null default '{}'
+);
+insert into public.document_way default values;
+comment on table public.document_way is 'The flag: one row, which says which documents go through the phases. The others go to document_monolith.';
+comment on column public.document_way.share is 'The share of all documents, by a hash of their ids: 0.1, or 1 for all. Null: all where USE_NEW_PIPELINE is true, else none.';
+comment on column public.document_way.orgs is 'Organisations whose documents go through the phases in any case.';
+
+create function public.goes_new_way(p_id uuid, p_org text) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select p_org = any (w.orgs) or ('x' || left(md5(p_id::text), 8))::bit(32)::bigint / 4294967296.0
+    < coalesce(w.share, (millrace.setting('use_new_pipeline') is not distinct from 'true')::int)
+  from public.document_way w
+$$;
+comment on function public.goes_new_way(uuid, text) is 'Whether the flag sends a document of an organisation through the phases. An id has its place between 0 and 1 for ever, so a share that grows only adds documents.';
+
+create function public.document_goes_one_way() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_first boolean := new.extraction_status = 'queued' and old.extraction_status is distinct from 'queued';
+  v_later boolean := new.chunking_status = 'queued' and old.chunking_status is distinct from 'queued'
+    or new.kg_ingest_status = 'queued' and old.kg_ingest_status is distinct from 'queued';
+  v_whole boolean := new.monolith_status = 'queued' and old.monolith_status is distinct from 'queued';
+  v_live text[];
+begin
+  if not (v_first or v_later or v_whole) then
+    return new;
+  end if;
+  -- The row is locked, so nobody else begins a run of it meanwhile. The engine's own writes come here too: their run is live.
+  v_live := array(
+    select p.name from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+    where p.name in ('documents', 'document_monolith') and r.entity_id = new.id::text and r.status = 'running');
+  if v_first and 'documents' <> all (v_live) then
+    if 'document_monolith' = any (v_live) or not public.goes_new_way(new.id, new.metadata ->> 'clerk_org_id') then
+      new.extraction_status := 'pending';
+      new.chunking_status := 'pending';
+      new.kg_ingest_status := 'pending';
+      new.monolith_status := 'queued';
+    else
+      new.monolith_status := 'pending';
+    end if;
+  elsif (v_later or 'documents' = any (v_live)) and (v_whole or 'document_monolith' = any (v_live)) then
+    raise exception 'document % is under way the other way', new.id
+      using errcode = 'MR005', hint = 'Let it finish, or cancel its run: select millrace.cancel(run_id) from public.pipeline_job.';
+  end if;
+  return new;
+end
+$$;
+comment on function public.document_goes_one_way() is 'Sends a document that is queued the way that it is under way already, else the way of the flag, and refuses what would send it both ways.';
+revoke all on function public.goes_new_way(uuid, text), public.document_goes_one_way() from public, anon, authenticated, service_role;
+
+create trigger document_goes_one_way before insert or update of extraction_status, chunking_status, kg_ingest_status, monolith_status
+on public.document for each row execute function public.document_goes_one_way();
 
 create table public.chunk (
   id uuid constraint chunk_pkey primary key,
@@ -278,6 +338,8 @@ $$;
 comment on function public.apply_document(jsonb) is 'What the one stage of document_monolith writes: chunks and facts together.';
 revoke all on function public.names_in_chunks(jsonb), public.apply_chunks(jsonb), public.apply_facts(jsonb), public.apply_graphiti(jsonb), public.apply_document(jsonb) from public, anon, authenticated, service_role;
 
+alter table public.document_way enable row level security;
+revoke all on public.document_way from anon, authenticated, service_role;
 alter table public.document enable row level security;
 create policy document_of_own_org on public.document for all to authenticated
   using (clerk_org_id = (select public.clerk_org_id())) with check (metadata ->> 'clerk_org_id' = (select public.clerk_org_id()));

@@ -93,6 +93,17 @@ select j.metadata ->> 'clerk_org_id' as clerk_org_id, j.metadata ->> 'source_pla
 from public.pipeline_job j group by 1, 2;
 comment on view public.document_costs is 'What documents have cost, all their runs together, for each organisation and platform.';
 
+create view public.document_ways with (security_invoker = true) as
+select p.name as pipeline, count(*) as runs, count(*) filter (where r.status = 'completed') as completed,
+  count(*) filter (where r.status = 'failed') as failed,
+  percentile_cont(0.5) within group (order by r.finished_at - r.created_at) filter (where r.status = 'completed') as median_time,
+  sum(millrace.cost_of(r.id)) as cost_usd
+from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+where p.name in ('documents', 'document_monolith')
+group by p.name;
+comment on view public.document_ways is 'Both ways of the cut-over side by side, over all runs that are kept: how they ended, how long they took, what they cost. For the owner alone.';
+
+revoke all on public.document_ways from anon, authenticated, service_role;
 revoke all on public.pipeline_job, public.pipeline_phase, public.document_costs
   from anon, authenticated, service_role;
 grant select on public.pipeline_job, public.pipeline_phase, public.document_costs to authenticated, service_role;

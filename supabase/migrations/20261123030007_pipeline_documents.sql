@@ -8,7 +8,6 @@ grant update (extraction_status, chunking_status, kg_ingest_status) on public.do
 select millrace.define($pipeline${
   "pipeline": "documents",
   "entity": {"table":"public.document","metadata":"metadata","startable_by":["authenticated"]},
-  "replaces": {"pipeline":"document_monolith","group_by":"clerk_org_id"},
   "quota": {"column":"clerk_org_id","starts":{"count":2000,"per_seconds":3600},"spending":{"usd":50,"per_seconds":86400}},
   "stages": [
     {"name":"extraction","kind":"external","function":"documents-extraction","batch_size":1,"max_workers":2,"retry":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"cap_seconds":900}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10}}}},"limits":{"max_in_flight":20,"concurrency":{"column":"clerk_org_id","limit":10}},"completion":{"callback":true,"poll_seconds":5,"deadline_seconds":3600},"sla_seconds":900},

@@ -223,29 +223,6 @@ it('defines children before their parents, and asks no function of stages that h
   }
 });
 
-it('defines an old pipeline before the one that replaces it', async () => {
-  addPipelines('a-new.ts', [['phases', ask, undefined, "replaces: { pipeline: 'whole' }"]]);
-  addPipelines('b-old.ts', [['whole', ask]]);
-  const before = readMigrations();
-  expect(await sync()).toMatchObject({ code: 0 });
-  const written = readMigrations().slice(before.length);
-  expect(written.map(({ name }) => name.replace(/^\d+_pipeline_|\.sql$/g, ''))).toEqual(['whole', 'phases']);
-  expect(await sync('--check')).toMatchObject({ code: 0 });
-
-  const database = await createTestDatabase();
-  try {
-    const client = await database.connect();
-    for (const { text } of written) await client.query(text);
-    const { rows } = await client.query(
-      `select o.name, c.mode from millrace.pipelines n join millrace.pipelines o on o.id = n.replaces_id
-       join millrace.cut_overs c on c.pipeline_id = n.id where n.name = 'phases'`,
-    );
-    expect(rows).toEqual([{ name: 'whole', mode: 'default' }]);
-  } finally {
-    await database.drop();
-  }
-});
-
 it('fails, in one sentence and writing nothing, when pipelines say something wrong of one another', async () => {
   const before = readMigrations();
   const limits = "limits: { backPressure: { stage: 'inner.nothing', backlog: 1 } }";
@@ -258,16 +235,6 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
     ['outer', `split: { ...map, child: { pipeline: 'inner' }, ${limits} }, ${late}`],
     ['inner', ask, 'public.items'],
     ['far', childRun('egg'), 'public.items'],
-    ['heir', ask, undefined, "replaces: { pipeline: 'gone' }"],
-    ['mover', ask, undefined, "replaces: { pipeline: 'there' }"],
-    ['there', ask, 'public.items'],
-    ['usurper', ask, undefined, "replaces: { pipeline: 'mover' }"],
-    ['follower', ask, undefined, "replaces: { pipeline: 'leads' }"],
-    ['parent', childRun('born')],
-    ['born', ask],
-    ['reborn', ask, undefined, "replaces: { pipeline: 'born' }"],
-    ['first', ask, undefined, "replaces: { pipeline: 'second' }"],
-    ['second', ask, undefined, "replaces: { pipeline: 'first' }"],
   ]);
   const { code, stderr } = await sync();
   expect(code).toBe(1);
@@ -280,13 +247,6 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
     'Stage split of pipeline outer is held back by inner.nothing, which does not exist: correct limits.backPressure.stage.',
     'Stage inner of pipeline far is of kind pipeline, whose child runs over the same row, but pipeline egg is over ' +
       'public.leads.id and not public.items.id: use the kind map.',
-    'Pipeline heir replaces gone, which no file of _pipelines exports: correct replaces.pipeline.',
-    'Pipeline mover replaces there, which is over public.items.id and not public.leads.id: both must be over the same rows.',
-    'Pipeline usurper replaces mover, but that is tied to mover as well: end one of the two replacements first.',
-    'Pipeline follower replaces leads, which authenticated could still start, round the flag of the cut-over: ' +
-      'remove entity.startableBy from leads.',
-    'Pipeline reborn replaces born, but pipeline parent starts runs of born: only what is started by itself can be replaced.',
-    'Pipelines first → second → first need one another, so that none can be defined first: remove one of these references.',
   ]) {
     expect(sentences).toContain(expected);
   }

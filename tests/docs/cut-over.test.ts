@@ -1,10 +1,8 @@
 import { expect } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { completed } from '../support/worker.ts';
 import { messageOf, type OpenPage, testPage } from './page.ts';
-import { claim, fail, finish, start, status } from './play.ts';
+import { finish, start } from './play.ts';
 
 const open = testPage('cut-over');
 
@@ -13,95 +11,120 @@ const both = (page: OpenPage) => ({
   new: page.exported<PipelineDefinition>('receipts'),
 });
 
-/** Inserts a receipt of a customer and starts it, always by the new pipeline's name; returns its id and the way its run went. */
-async function queue(
-  engine: Engine,
-  page: OpenPage,
-  customer = 'nobody',
-): Promise<{ id: string; run: string; way: string }> {
-  const id = await engine.value<string>(
-    `insert into public.receipts (metadata) values (jsonb_build_object('customer', $1::text)) returning id`,
-    [customer],
+const queueAt = (engine: Engine, id: unknown, stage = 'read') =>
+  engine.rows(`update public.receipts set ${stage}_status = 'queued' where id = $1`, [id]);
+
+/** The ways that runs of a receipt have gone, in order. */
+async function waysOf(engine: Engine, id: unknown): Promise<string[]> {
+  const rows = await engine.rows<{ way: string }>(
+    `select p.name || ' ' || r.status as way from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+     where r.entity_id = $1 order by r.id`,
+    [id],
   );
-  const run = await start(engine, both(page).new, id);
-  const way = await engine.value<string>(
-    'select p.name from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where r.id = $1',
-    [run],
-  );
-  return { id, run, way };
+  return rows.map(({ way }) => way);
 }
 
-test('one customer, then a share, then all, then back', async ({ engine }) => {
+/** Inserts receipts of a customer and queues them in one statement; returns the ids of those that go the new way. */
+async function queueMany(engine: Engine, count: number, customer = 'nobody'): Promise<Set<string>> {
+  await engine.rows('insert into public.receipts (customer) select $1 from generate_series(1, $2)', [customer, count]);
+  await engine.rows(
+    `update public.receipts set read_status = 'queued' where 'queued' not in (read_status, everything_status)`,
+  );
+  const rows = await engine.rows<{ id: string }>(`select id from public.receipts where read_status = 'queued'`);
+  return new Set(rows.map(({ id }) => id));
+}
+
+const insert = (engine: Engine) => engine.value<string>('insert into public.receipts default values returning id');
+
+test('the flag shifts rows share by share, with one customer ahead, and back', async ({ engine }) => {
   const page = await open(engine);
-  const [flag] = await page.run(engine, 'select mode, share');
-  expect(flag).toMatchObject({ mode: 'default', share: null, groups: null });
-  expect((await queue(engine, page, 'acme')).way).toBe('receipt_in_one_go');
-
-  await page.run(engine, `select millrace.set_cut_over('receipts', 'groups'`);
-  expect((await queue(engine, page, 'acme')).way).toBe('receipts');
-  expect((await queue(engine, page, 'other')).way).toBe('receipt_in_one_go');
-
-  await page.run(engine, `select millrace.set_cut_over('receipts', 'share'`);
-  const ways: string[] = [];
-  for (let n = 0; n < 60; n++) ways.push((await queue(engine, page)).way);
-  expect(new Set(ways)).toEqual(new Set(['receipts', 'receipt_in_one_go']));
-  expect(ways.filter((way) => way === 'receipts').length).toBeLessThan(20);
-
-  await page.run(engine, `select millrace.set_cut_over('receipts', 'on'`);
-  expect((await queue(engine, page)).way).toBe('receipts');
-  await page.run(engine, `select millrace.set_cut_over('receipts', 'off'`);
-  expect((await queue(engine, page)).way).toBe('receipt_in_one_go');
+  expect(await queueMany(engine, 20, 'acme')).toEqual(new Set());
+  const afresh = async () => {
+    await engine.rows(`select millrace.cancel(id) from millrace.runs where status = 'running'`);
+    return queueMany(engine, 0);
+  };
+  await page.run(engine, 'update public.receipt_way set customers');
+  await queueMany(engine, 180);
+  const named = await afresh();
+  expect(named.size).toBe(20);
+  await page.run(engine, 'update public.receipt_way set share = 0.1');
+  const tenth = await afresh();
+  expect(tenth.size).toBeGreaterThan(25);
+  expect(tenth.size).toBeLessThan(60);
+  await engine.rows('update public.receipt_way set share = 0.5');
+  const half = await afresh();
+  expect(
+    [...named, ...tenth].filter((id) => !half.has(id)),
+    'a share that grows only adds',
+  ).toEqual([]);
+  expect(half.size).toBeLessThan(140);
+  await page.run(engine, 'update public.receipt_way set share = 1');
+  expect((await afresh()).size).toBe(200);
+  await page.run(engine, 'update public.receipt_way set share = 0, customers');
+  expect((await afresh()).size).toBe(0);
+  expect(
+    await engine.value('select count(distinct entity_id)::int from millrace.runs where status = $1', ['running']),
+  ).toBe(200);
 });
 
-test('what is under way stays where it is, and both ways can be compared', async ({ engine }) => {
+test('what is under way stays where it is, a retry too, and both ways can be compared', async ({ engine }) => {
   const page = await open(engine);
   const pipelines = both(page);
-  const { id, run } = await queue(engine, page, 'acme');
-  await page.run(engine, `select millrace.set_cut_over('receipts', 'on'`);
-  const [way] = await page.run(engine, 'select way, why', { 42: id });
-  expect(way).toEqual({ way: 'old', why: `run ${run} is under way` });
-  expect(await start(engine, pipelines.new, id), 'it goes on there').toBe(run);
-  const { worker, items } = await claim(engine, pipelines.old, 'everything');
-  await worker.report({ ...completed(items[0] as (typeof items)[0]), usage: { cost_usd: 0.5 } });
-  expect(await status(engine, run)).toBe('completed');
+  const id = await insert(engine);
+  await queueAt(engine, id);
+  await page.run(engine, 'update public.receipt_way set share = 1');
+  await queueAt(engine, id);
+  expect(await waysOf(engine, id), 'it goes on there').toEqual(['receipt_in_one_go running']);
+  await engine.rows('select millrace.cancel(id) from millrace.runs');
+  await engine.rows('select millrace.retry(id) from millrace.runs');
+  expect(await waysOf(engine, id)).toEqual(['receipt_in_one_go running']);
+  await finish(engine, pipelines.old, 'everything');
 
-  const next = await start(engine, pipelines.new, id);
-  expect(next).not.toBe(run);
+  await queueAt(engine, id);
+  expect(await waysOf(engine, id)).toEqual(['receipt_in_one_go completed', 'receipts running']);
+  expect(await engine.rows('select read_status, book_status, everything_status from public.receipts')).toEqual([
+    { read_status: 'queued', book_status: 'pending', everything_status: 'pending' },
+  ]);
+  await page.run(engine, 'update public.receipt_way set share = 0, customers');
+  await finish(engine, pipelines.new, 'read');
+  await queueAt(engine, id);
   await finish(engine, pipelines.new, 'read');
   await finish(engine, pipelines.new, 'book');
-  expect(await engine.value('select millrace.metadata_of($1)', [next])).toEqual({ customer: 'acme' });
-  expect(await page.run(engine, 'select stage, attempts', { 42: run })).toMatchObject([
-    { stage: 'everything', attempts: 1, cost_usd: '0.5' },
-  ]);
-  expect(await page.run(engine, 'select way, runs')).toMatchObject([
-    { way: 'new', runs: '1', success_share: '1.0000', cost_per_run: null },
-    { way: 'old', runs: '1', success_share: '1.0000', cost_per_run: '0.500000' },
+  expect(await waysOf(engine, id)).toEqual(['receipt_in_one_go completed', 'receipts completed']);
+  expect(await page.run(engine, 'select p.name, count')).toMatchObject([
+    { name: 'receipt_in_one_go', runs: '1', completed: '1', cost_usd: null },
+    { name: 'receipts', runs: '1', completed: '1', cost_usd: null },
   ]);
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('no row goes both ways, whoever names one', async ({ engine }) => {
   const page = await open(engine);
   const pipelines = both(page);
-  const lost = await queue(engine, page);
-  await fail(engine, pipelines.old, 'everything');
-  await engine.sql.query(`select millrace.set_cut_over('receipts', 'on')`);
-  await start(engine, pipelines.new, lost.id);
-  page.expectPromised(await messageOf(() => start(engine, pipelines.old, lost.id)));
-  page.expectPromised(await messageOf(() => engine.rows('select millrace.retry($1)', [lost.run])));
-  for (const flag of [`'share', 10`, `'groups', p_groups => array[]`, `'groups', array['acme']`]) {
-    page.expectPromised(await messageOf(() => engine.rows(`select millrace.set_cut_over('receipts', ${flag})`)));
-  }
+  const id = await insert(engine);
+  await queueAt(engine, id);
+  const refusals = [
+    () => queueAt(engine, id, 'book'),
+    () => start(engine, pipelines.new, id),
+    () => engine.rows(`select millrace.start('receipts', $1, 'book')`, [id]),
+  ];
+  for (const refusal of refusals) page.expectPromised(await messageOf(refusal));
+  await finish(engine, pipelines.old, 'everything');
+  await start(engine, pipelines.new, id);
+  page.expectPromised(await messageOf(() => queueAt(engine, id, 'everything')));
+  page.expectPromised(await messageOf(() => start(engine, pipelines.old, id)));
+  expect(await waysOf(engine, id)).toEqual(['receipt_in_one_go completed', 'receipts running']);
+});
 
-  const { entity, replaces } = pipelines.new.toJson() as { entity: PipelineInput['entity']; replaces: object };
-  expect(replaces).toEqual({ pipeline: 'receipt_in_one_go', group_by: 'customer' });
-  const { metadata: _, ...without } = entity;
-  const input = { name: 'receipts', entity: without, replaces: { pipeline: 'receipt_in_one_go', groupBy: 'customer' } };
-  page.expectPromised(
-    await messageOf(() => definePipeline({ ...input, stages: pipelines.new.stages } as PipelineInput)),
-  );
-
-  await engine.sql.query(`select millrace.set_cut_over('receipts', 'default')`);
-  await engine.sql.query(`select vault.create_secret('yes', 'millrace_use_new_pipeline')`);
-  expect((await queue(engine, page)).way).toBe('receipt_in_one_go');
-  page.expectPromised(await engine.value(`select message from millrace.log where code = 'use_new_pipeline_malformed'`));
+test('two sessions that queue a row at once, while the flag turns, begin one run', async ({ engine }) => {
+  await open(engine);
+  const id = await insert(engine);
+  const first = await engine.database.connect();
+  await first.query('begin');
+  await first.query(`update public.receipts set read_status = 'queued' where id = $1`, [id]);
+  const second = await engine.database.connect();
+  await second.query('update public.receipt_way set share = 1');
+  const waits = second.query(`update public.receipts set read_status = 'queued' where id = $1`, [id]);
+  await first.query('commit');
+  await waits;
+  expect(await waysOf(engine, id)).toEqual(['receipt_in_one_go running']);
 });

@@ -1,7 +1,5 @@
 import { expect } from 'vitest';
 import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../support/children.ts';
-import { countAnew } from '../support/count-anew.ts';
-import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, each, type Row, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { type Claimed, completed, failed, Worker } from '../support/worker.ts';
@@ -210,98 +208,6 @@ test('four times the children of a parent that stays are four times the work to 
   ]);
   expect(few).toBeGreaterThan(1000);
   expect(many / few).toBeLessThan(6);
-});
-
-test('the report of a cut-over sets both ways side by side', async ({ engine }) => {
-  await defineCutOver(engine);
-  const report = () =>
-    engine.rows(
-      `select pipeline, way, runs::int, running::int, completed::int, failed::int, success_share::float8, median_seconds::float8,
-         p95_seconds::float8, cost_usd::float8, cost_per_run::float8 from millrace.cut_over_report where pipeline = 'phases'`,
-    );
-  const none = { pipeline: 'phases', runs: 0, running: 0, completed: 0, failed: 0, success_share: null };
-  const nothing = { median_seconds: null, p95_seconds: null, cost_usd: null, cost_per_run: null };
-  expect(await report()).toEqual([
-    { ...none, way: 'new', ...nothing },
-    { ...none, way: 'old', ...nothing },
-  ]);
-
-  await engine.queued('first', 3);
-  await engine.advance('10 seconds');
-  await work(engine, 'whole', 3, 'monolith');
-  await engine.queued('first');
-  await work(engine, 'whole', 1, 'monolith', (item) => failed(item, { permanent: true }));
-  await turn(engine, 'on');
-  await engine.queued('first', 2);
-  await engine.advance('2 seconds');
-  const worker = await Worker.of(engine, 'first', 'phases');
-  await worker.report({ ...completed(await worker.takeOne()), usage: { cost_usd: 0.5 } });
-  await engine.advance('2 seconds');
-  await work(engine, 'second', 1.5, 'phases');
-  expect(await report()).toEqual([
-    {
-      pipeline: 'phases',
-      way: 'new',
-      runs: 2,
-      running: 1,
-      completed: 1,
-      failed: 0,
-      success_share: 1,
-      median_seconds: 4,
-      p95_seconds: 4,
-      cost_usd: 2,
-      cost_per_run: 1,
-    },
-    {
-      pipeline: 'phases',
-      way: 'old',
-      runs: 4,
-      running: 0,
-      completed: 3,
-      failed: 1,
-      success_share: 0.75,
-      median_seconds: 10,
-      p95_seconds: 10,
-      cost_usd: 10,
-      cost_per_run: 2.5,
-    },
-  ]);
-});
-
-test('the report leaves out runs that began further on than the first stage', async ({ engine }) => {
-  await defineCutOver(engine);
-  await turn(engine, 'on');
-  const ids = await engine.queued('first', 1);
-  await work(engine, 'first', 1, 'phases');
-  await work(engine, 'second', 1, 'phases');
-  await engine.queue('second', ids);
-  await work(engine, 'second', 1, 'phases');
-  expect(
-    await engine.rows(
-      `select way, runs::int, cost_usd::float8 from millrace.cut_over_report where pipeline = 'phases'`,
-    ),
-  ).toEqual([
-    { way: 'new', runs: 1, cost_usd: 2 },
-    { way: 'old', runs: 0, cost_usd: null },
-  ]);
-});
-
-test('the report of ten thousand runs takes seconds', { timeout: 120_000 }, async ({ engine }) => {
-  await defineCutOver(engine);
-  await turn(engine, 'share', { share: 0.5 });
-  await engine.insert(10_000);
-  await engine.sql.query(`update public.items set first_status = 'queued'`);
-  await engine.sql.query(`
-    update millrace.attempts set state = 'completed', queue_at = null, output = '{}', usage = '{"cost_usd": 0.25}';
-    update millrace.runs set status = 'completed', finished_at = created_at + interval '5 seconds'`);
-  await countAnew(engine.sql);
-  await engine.sql.query(`set statement_timeout = '10s'`);
-  const [row] = await engine.rows(
-    'select sum(runs)::int as runs, sum(cost_usd)::float8 as cost from millrace.cut_over_report',
-  );
-  expect(row).toEqual({ runs: 10_000, cost: 2500 });
-  await engine.sql.query('reset statement_timeout');
-  await engine.sql.query('truncate public.items');
 });
 
 test('an account sees what its leads have cost, and nothing of another’s', async ({ engine }) => {

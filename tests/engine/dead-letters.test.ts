@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
-import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
@@ -271,15 +270,6 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
     expect(await canRetry(engine)).toEqual({ listed: 3, open: [second, third] });
     await failAll(engine, 'one');
     expect(await canRetry(engine)).toEqual({ listed: 4, open: [second, third, first] });
-  });
-
-  test('not one whose entity went the other way of a cut-over since', async ({ engine }) => {
-    await defineCutOver(engine);
-    const [stays = '', leaves = ''] = await engine.queued('first', 2);
-    await failAll(engine, 'whole', 'not_found', 'monolith');
-    await turn(engine, 'on');
-    await engine.queue('first', [leaves]);
-    expect(await canRetry(engine, 'monolith')).toEqual({ listed: 2, open: [stays] });
   });
 
   test('not a child that its parent has given up, until the parent is retried', async ({ engine }) => {

@@ -78,7 +78,7 @@ test('a document keeps its job, with what its phases have cost, and is shown its
     `insert into public.document (source_path, metadata)
      values ('org_red/f.txt', '{"clerk_org_id": "org_red", "source_name": "f.txt"}') returning id`,
   );
-  await engine.sql.query(`update millrace.settings set value = 'true' where name = 'use_new_pipeline'`);
+  await engine.sql.query('update public.document_way set share = 1');
   await engine.sql.query(`update public.document set extraction_status = 'queued'`);
   const end = async (stage: string, cost: number, result: Row) => {
     const worker = await Worker.of(engine, stage, 'documents');

@@ -265,17 +265,3 @@ plain('rows that the engine never wrote, such as those of a restored dump, break
     await engine.database.drop();
   }
 });
-
-plain('rows that go the other way of a cut-over break no rule', async () => {
-  const engine = await createEngine();
-  try {
-    await engine.pipeline([{ name: 'old' }], {}, 'before');
-    const flow = await engine.pipeline(chain(['one', 'two']));
-    await engine.define({ ...flow, replaces: { pipeline: 'before' } });
-    await engine.queued('one', 2);
-    await runStage(engine, 'old', 'before');
-    await engine.expectSound();
-  } finally {
-    await engine.database.drop();
-  }
-});

@@ -1,6 +1,5 @@
 // What people did is written down in the deed's own transaction, whichever way it came.
 import { describe, expect } from 'vitest';
-import { defineCutOver, turn } from '../support/cut-over.ts';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { defineSplit, insertParts, spawnParts } from '../support/operations.ts';
 import { journal, signIn, withSecretKey } from '../support/operators.ts';
@@ -112,14 +111,6 @@ test('the verbs of SQL that the door has not are written down too', async ({ eng
     { verb: 'replay', pipeline: 'parts', runs: 2, filter: { error_code: 'gone' } },
     { verb: 'complete', run_ids: [run], stage: 'split' },
     { verb: 'restart', runs: 1, pipeline: 'flow' },
-  ]);
-});
-
-test('which way a cut-over sends rows is written down', async ({ engine }) => {
-  await defineCutOver(engine);
-  await turn(engine, 'share', { share: 0.2 });
-  expect(await journal(engine)).toMatchObject([
-    { verb: 'set_cut_over', pipeline: 'phases', outcome: { mode: 'share', share: 0.2 } },
   ]);
 });
 

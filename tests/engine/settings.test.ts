@@ -8,7 +8,6 @@ test.for([
   ['retention_days', '100000', 'a whole number from 1 to 9999'],
   ['batch_bytes', '9999', 'a whole number from 10000 to 99999999'],
   ['batch_bytes', '8 MB', 'a whole number from 10000 to 99999999'],
-  ['use_new_pipeline', 'yes', 'true or false'],
 ])('setting %s is refused as %s: it must be %s', async ([name, value, wanted], { engine }) => {
   const before = await engine.rows('select * from millrace.settings order by name');
   expect(await engine.refusal('update millrace.settings set value = $2 where name = $1', [name, value])).toMatchObject({

@@ -1,6 +1,5 @@
 // Taking up what a bypass has left out: in order, bounded, and never what somebody has started since.
 import { expect } from 'vitest';
-import { defineCutOver, runs, turn } from '../support/cut-over.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { journal } from '../support/operators.ts';
 import { planRows } from '../support/plan-rows.ts';
@@ -138,34 +137,6 @@ test('a row that was worked since is not taken up after that run was pruned', as
   expect(await takeUp(engine, 'two')).toBe(0);
   expect(await engine.rows('select * from millrace.runs')).toEqual([]);
 });
-
-for (const when of ['before', 'after']) {
-  test(`a row that went the old way since is forgotten by a call ${when} that run is pruned, and all stays sound`, async ({
-    engine,
-  }) => {
-    const { monolith, phases } = await defineCutOver(engine);
-    await engine.define({ ...monolith, retention: { days: 1 } });
-    await engine.define({ ...phases, retention: { days: 60 } });
-    await turn(engine, 'on');
-    const [id] = await engine.queued('first');
-    await engine.sql.query(`select millrace.bypass('phases', 'second', 'no money')`);
-    await runStage(engine, 'first', 'phases');
-    await engine.sweepAll();
-    await engine.sql.query(`select millrace.end_bypass('phases', 'second')`);
-    expect(await remembered(engine)).toEqual([id]);
-    await turn(engine, 'off');
-    await engine.queue('first', [id as string]);
-    await runStage(engine, 'whole', 'monolith');
-    expect(await runs(engine, id)).toEqual(['phases completed', 'monolith completed']);
-    if (when === 'before') expect(await takeUp(engine, 'second', 10, 'phases')).toBe(0);
-    await engine.advance('2 days');
-    await engine.sql.query('select millrace.prune()');
-    expect(await runs(engine, id)).toEqual(['phases completed']);
-    if (when === 'after') expect(await takeUp(engine, 'second', 10, 'phases')).toBe(0);
-    expect(await remembered(engine)).toEqual([]);
-    await engine.expectSound();
-  });
-}
 
 test('a row that cannot start stays remembered, and the log says why', async ({ engine }) => {
   const ids = await leftOut(engine, 3);

@@ -115,7 +115,7 @@ describe('a text', () => {
     const model = await openModel();
     const { result } = await process(longText, model.env, { timeoutMs: 3_000 });
     await expect(result).rejects.toMatchObject({ code: 'timeout', permanent: false });
-    await expect(result).rejects.toThrow(/when the 3 s of one call were used up.*millrace\.set_cut_over/);
+    await expect(result).rejects.toThrow(/when the 3 s of one call were used up.*public\.document_way/);
     expect(model.asked).toEqual([]);
   });
 

@@ -190,7 +190,7 @@ describe('row-level security', () => {
 
   test('lets users queue each phase, but leaves the choice of the old way to the flag', async ({ engine }) => {
     for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
-    await engine.sql.query(`select millrace.set_cut_over('documents', 'on')`);
+    await engine.sql.query('update public.document_way set share = 1');
     const id = await addDocument(engine);
     const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
     for (const status of ['queued', 'pending']) {
@@ -266,7 +266,7 @@ describe('chunks', () => {
 
   test('take effect together with the completion, and not when some are missing', async ({ engine }) => {
     for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
-    await engine.sql.query(`select millrace.set_cut_over('documents', 'on')`);
+    await engine.sql.query('update public.document_way set share = 1');
     const id = await addDocument(engine);
     await engine.sql.query(`update public.document set extraction_status = 'queued' where id = $1`, [id]);
     const extraction = await Worker.of(engine, 'extraction', 'documents');
@@ -448,7 +448,7 @@ test('deleting a document removes its chunks, drafts and facts, and what it alon
 });
 
 test('a phase that somebody skipped shows as skipped, and the job goes on', async ({ engine }) => {
-  await engine.sql.query(`select millrace.set_cut_over('documents', 'on')`);
+  await engine.sql.query('update public.document_way set share = 1');
   const id = await addDocument(engine);
   const run = await engine.value(`select millrace.start('documents', $1)`, [id]);
   await engine.sql.query(`select millrace.skip($1, 'extraction')`, [run]);
@@ -460,4 +460,77 @@ test('a phase that somebody skipped shows as skipped, and the job goes on', asyn
   expect(await engine.rows('select current_phase, status from public.pipeline_job')).toEqual([
     { current_phase: 'chunking', status: 'processing' },
   ]);
+});
+
+describe('the cut-over', () => {
+  const ways = async (engine: Engine, ids?: string[]) => {
+    const rows = await engine.rows<{ way: string; ids: string[] }>(
+      `select p.name as way, array_agg(r.entity_id order by r.entity_id) as ids
+       from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+       where r.status = 'running' and r.entity_id = any (coalesce($1, array[r.entity_id])) group by p.name order by p.name`,
+      [ids],
+    );
+    return Object.fromEntries(rows.map(({ way, ids }) => [way, ids]));
+  };
+  const queueAll = async (engine: Engine) => {
+    await engine.rows(`select millrace.cancel(id) from millrace.runs where status = 'running'`);
+    await engine.rows(`update public.document set extraction_status = 'queued'`);
+    return ways(engine);
+  };
+
+  test('goes by the setting, by organisation and share by share, and a share that grows only adds', async ({
+    engine,
+  }) => {
+    await engine.rows(
+      `insert into public.document (source_path, metadata)
+       select 'org_red/a.txt', '{"clerk_org_id": "org_red"}' from generate_series(1, 60)`,
+    );
+    const blue = await addDocument(engine, 'org_blue');
+    expect((await queueAll(engine)).documents, 'off where nobody says otherwise').toBeUndefined();
+    await engine.rows(`select vault.create_secret('true', 'millrace_use_new_pipeline')`);
+    expect((await queueAll(engine)).document_monolith).toBeUndefined();
+    await engine.rows(`update public.document_way set share = 0, orgs = array['org_blue']`);
+    expect((await queueAll(engine)).documents).toEqual([blue]);
+    let before = [blue];
+    for (const share of [0.2, 0.5, 0.8]) {
+      await engine.rows('update public.document_way set share = $1', [share]);
+      const { documents: now = [], document_monolith: rest = [] } = await queueAll(engine);
+      expect(now).toEqual(expect.arrayContaining(before));
+      expect(Math.abs(now.length / 61 - share)).toBeLessThan(0.2);
+      expect(now.length + rest.length).toBe(61);
+      before = now;
+    }
+    await engine.rows('update public.document_way set share = 1');
+    expect((await queueAll(engine)).documents).toHaveLength(61);
+    expect(await engine.rows('select pipeline, runs::int > 61 as many from public.document_ways order by 1')).toEqual([
+      { pipeline: 'document_monolith', many: true },
+      { pipeline: 'documents', many: true },
+    ]);
+  });
+
+  test('leaves a document where it is under way, and refuses what would send it both ways', async ({ engine }) => {
+    const id = await addDocument(engine);
+    const queue = (phase: string) => engine.rows(`update public.document set ${phase}_status = 'queued'`);
+    const refused = { code: 'MR005', message: `document ${id} is under way the other way` };
+    await queue('extraction');
+    await engine.rows('update public.document_way set share = 1');
+    await queue('extraction');
+    expect(await ways(engine)).toEqual({ document_monolith: [id] });
+    await expect(queue('chunking')).rejects.toMatchObject(refused);
+    await expect(engine.rows(`select millrace.start('documents', $1)`, [id])).rejects.toMatchObject(refused);
+    const worker = await Worker.of(engine, 'monolith', 'document_monolith');
+    const { attempt } = await worker.takeOne();
+    await engine.rows(`select millrace.cancel(run_id) from millrace.attempts where id = $1`, [attempt]);
+    await queue('extraction');
+    expect(await ways(engine)).toEqual({ documents: [id] });
+    await expect(queue('monolith')).rejects.toMatchObject(refused);
+    await expect(engine.rows(`select millrace.start('document_monolith', $1)`, [id])).rejects.toMatchObject(refused);
+  });
+
+  test('is turned by nobody who is signed in', async ({ engine }) => {
+    const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
+    for (const statement of ['select * from public.document_way', 'update public.document_way set share = 1']) {
+      expect(await engine.refusal(statement, [], user)).toMatchObject({ code: '42501' });
+    }
+  });
 });

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await documents.takeClock();
   user = await documents.user();
 });
-beforeEach(() => documents.rows(`select millrace.set_cut_over('documents', 'on')`));
+beforeEach(() => documents.rows('update public.document_way set share = 1'));
 afterEach(async () => {
   documents.proxy.decide = () => 'pass';
   await documents.expectSound();
@@ -97,11 +97,11 @@ test.each([
 });
 
 test('while the flag is turned, what is under way ends the way it began', async () => {
-  await documents.rows(`select millrace.set_cut_over('documents', 'off')`);
+  await documents.rows('update public.document_way set share = 0');
   const held = holdFirst(completion('facts'));
   const old = await submitDocument(user, { name: 'lights.md', bytes: text });
   await held.arrived;
-  await documents.rows(`select millrace.set_cut_over('documents', 'on')`);
+  await documents.rows('update public.document_way set share = 1');
   const fresh = await submitDocument(user, { name: 'lights.md', bytes: text });
   expect(await documents.settled(fresh)).toBe('completed');
   held.open();
@@ -111,10 +111,8 @@ test('while the flag is turned, what is under way ends the way it began', async 
   const [one, other] = [await documents.graph(old), await documents.graph(fresh)];
   const texts = (graph: typeof one) => (graph.chunks as { text: string }[]).map((chunk) => chunk.text);
   expect(texts(one)).toEqual(texts(other));
-  const report = await documents.rows(
-    `select way, completed from millrace.cut_over_report where pipeline = 'documents' order by way`,
-  );
-  expect(report.map(({ way }) => way)).toEqual(['new', 'old']);
+  const report = await documents.rows('select pipeline from public.document_ways order by pipeline');
+  expect(report.map(({ pipeline }) => pipeline)).toEqual(['document_monolith', 'documents']);
   await queueDocument(user, old);
   expect(await documents.settled(old)).toBe('completed');
   expect((await documents.document(old)).extraction_status).toBe('completed');

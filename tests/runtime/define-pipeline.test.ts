@@ -65,15 +65,11 @@ describe('leads', () => {
   });
 });
 
-describe('what a pipeline says of its rows and of the one it replaces', () => {
+describe('what a pipeline says of its rows', () => {
   const entity = { table: 'public.things', key: 'id', projection: 'columns', metadata: 'metadata' } as const;
 
   test('is written in the keys the database reads', () => {
-    const json = define({ a: stage }, { entity, replaces: { pipeline: 'old', groupBy: 'orgId' } }).toJson();
-    expect(json).toMatchObject({ entity, replaces: { pipeline: 'old', group_by: 'orgId' } });
-    expect(define({ a: stage }, { entity, replaces: { pipeline: 'old' } }).toJson().replaces).toEqual({
-      pipeline: 'old',
-    });
+    expect(define({ a: stage }, { entity }).toJson()).toMatchObject({ entity });
   });
 
   test('tells who starts stages', () => {
@@ -115,17 +111,6 @@ describe('a bad definition is refused with the field named', () => {
         ),
       /entity\.startableBy\.0: must be the name of a database role/,
     ],
-    [
-      'replacing itself',
-      () => define({ a: stage }, { replaces: { pipeline: 'p' } }),
-      /replaces\.pipeline names itself/,
-    ],
-    [
-      'groups without metadata',
-      () => define({ a: stage }, { replaces: { pipeline: 'old', groupBy: 'org' } }),
-      /replaces\.groupBy is org.* no entity\.metadata: name the jsonb column/,
-    ],
-    ['replacing a bad name', () => define({ a: stage }, { replaces: { pipeline: 'Old' } }), /replaces\.pipeline/],
     [
       'cycle',
       () => define({ a: { ...stage, needs: ['c'] }, b: { ...stage, needs: ['a'] }, c: { ...stage, needs: ['b'] } }),

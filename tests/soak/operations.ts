@@ -36,8 +36,8 @@ const plays: Record<OperationKind, Play> = {
   },
   decide,
   'turn the cut-over': async ({ chaos }, choices) => {
-    const mode = choices.oneOf(['on', 'off', 'share', 'default']);
-    await chaos.rows(`select millrace.set_cut_over('documents', $1, $2)`, [mode, mode === 'share' ? 0.5 : null]);
+    const share = choices.oneOf([1, 0, 0.5, null]);
+    await chaos.rows('update public.document_way set share = $1', [share]);
   },
   pause: async ({ chaos }, choices) => {
     const pipeline = choices.oneOf(Object.keys(roots) as RootName[]) as RootName;

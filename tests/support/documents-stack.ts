@@ -8,7 +8,7 @@ import { type Caller as AnyCaller, ProjectStack } from './project-stack.ts';
 
 const patienceMs = 90_000;
 
-// The flag of the cut-over, which is off where nobody sets it.
+// Which way documents go while their flag names no share: the old one where nobody says so.
 const newWay = { USE_NEW_PIPELINE: 'true' };
 
 /** A signed-in user of an organisation. */

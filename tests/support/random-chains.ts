@@ -134,7 +134,7 @@ export const chains: fc.Arbitrary<Chain> = fc
     };
     const entity = { table: 'public.items', key: 'id', projection: 'status', due: 'check_at', status };
     const definitions = flows.map((stages) => ({ pipeline: 'flow', entity, stages }));
-    return { graph: { projection: 'status', flow: flows[0] ?? [], parts: [], sub: [], old: [], definitions } };
+    return { graph: { projection: 'status', flow: flows[0] ?? [], parts: [], sub: [], beside: [], definitions } };
   });
 
 /** What old statuses mean: both gates, work in progress, a stage that is ready, one that is done, a failure. */

@@ -1,5 +1,5 @@
 // Random pipelines for property tests: `flow` over items, with maps over `parts` and child runs of `sub`, each with
-// conditions, thresholds, failure policies, limits, gates, and stages that rows bring along, that people begin or that end runs. In half of them `flow` replaces `old`. fast-check makes them, and makes a failing one smaller.
+// conditions, thresholds, failure policies, limits, gates, and stages that rows bring along, that people begin or that end runs. In half of them `beside` runs over the same rows as `flow`. fast-check makes them, and makes a failing one smaller.
 import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 
@@ -8,8 +8,8 @@ export interface Graph {
   flow: StageDefinition[];
   parts: StageDefinition[];
   sub: StageDefinition[];
-  /** The pipeline that `flow` replaces; empty where it replaces none. */
-  old: StageDefinition[];
+  /** A second pipeline over the rows of `flow`; empty where there is none. */
+  beside: StageDefinition[];
   /** Definitions that `flow` is given in turn, where it has several. */
   definitions?: Row[];
 }
@@ -182,7 +182,7 @@ export const graphs: fc.Arbitrary<Graph> = fc
       maxLength: 3,
     }),
     sub: fc.array(draft(['function', 'external', 'manual', 'gate']), { minLength: 1, maxLength: 2 }),
-    old: fc.option(fc.array(draft(['function', 'external', 'manual', 'pipeline']), { minLength: 1, maxLength: 2 }), {
+    beside: fc.option(fc.array(draft(['function', 'external', 'manual', 'pipeline']), { minLength: 1, maxLength: 2 }), {
       freq: 2,
       nil: [],
     }),
@@ -190,8 +190,8 @@ export const graphs: fc.Arbitrary<Graph> = fc
   .map(({ projection, ...drafts }) => {
     const parts = stages('p', drafts.parts);
     const names = parts.map(({ name }) => name);
-    const old = stages('o', drafts.old);
-    return { projection, parts, sub: stages('s', drafts.sub), flow: stages('f', drafts.flow, names), old };
+    const beside = stages('o', drafts.beside);
+    return { projection, parts, sub: stages('s', drafts.sub), flow: stages('f', drafts.flow, names), beside };
   });
 
 const tables = `
@@ -227,8 +227,6 @@ export async function defineGraph(engine: Engine, graph: Graph): Promise<void> {
   await engine.pipeline(graph.parts, { table: 'public.parts', projection }, 'parts');
   await engine.pipeline(graph.sub, { projection }, 'sub');
   const entity = { projection, metadata: 'metadata' };
-  const flow = await engine.pipeline(graph.flow, entity, 'flow');
-  if (graph.old.length === 0) return;
-  await engine.pipeline(graph.old, entity, 'old');
-  await engine.define({ ...flow, replaces: { pipeline: 'old', group_by: 'org' } });
+  await engine.pipeline(graph.flow, entity, 'flow');
+  if (graph.beside.length > 0) await engine.pipeline(graph.beside, entity, 'beside');
 }

@@ -27,7 +27,6 @@ const weights = {
   start: 3,
   label: 1,
   metadata: 1,
-  turn: 3,
   cancel: 2,
   retry: 3,
   reset: 3,
@@ -149,7 +148,7 @@ export class Player {
   }
 
   #stage(): [string, string, string] {
-    const all = (['flow', 'parts', 'sub', 'old'] as const).flatMap((pipeline) =>
+    const all = (['flow', 'parts', 'sub', 'beside'] as const).flatMap((pipeline) =>
       this.#graph[pipeline].map((stage) => [pipeline, stage] as const),
     );
     const [pipeline, stage] = this.#pick<readonly [string, Row]>(all) ?? ['flow', {}];
@@ -188,8 +187,6 @@ export class Player {
         ]);
       case 'hold':
         return this.#hold();
-      case 'turn':
-        return this.#turn();
       case 'let_go':
         return this.#holder.query('commit');
       case 'adopt':
@@ -271,7 +268,7 @@ export class Player {
   }
 
   #kindOf(worker: Worker): string {
-    const stages = this.#graph[worker.pipeline as 'flow' | 'parts' | 'sub' | 'old'];
+    const stages = this.#graph[worker.pipeline as 'flow' | 'parts' | 'sub' | 'beside'];
     return (stages.find(({ name }) => name === worker.stage)?.kind as string | undefined) ?? 'function';
   }
 
@@ -398,19 +395,6 @@ export class Player {
     return onRow(
       `update public.items i set code = ${chosen}::smallint from millrace.pipelines p where p.name = 'flow' and i.id = $1`,
     );
-  }
-
-  /** Somebody turns the flag of the cut-over, where there is one. */
-  async #turn(): Promise<unknown> {
-    if (this.#graph.old.length === 0) return;
-    const flag = this.#pick([
-      `'on'`,
-      `'off'`,
-      `'default'`,
-      `'share', p_share => 0.${this.#draw(10)}`,
-      `'groups', p_groups => array['a']`,
-    ]);
-    return this.#owner.query(`select millrace.set_cut_over('flow', ${flag})`);
   }
 
   /** A user's transaction that holds one row, until it lets go. */

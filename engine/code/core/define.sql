@@ -302,7 +302,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('lock table %s in %s mode', p_table, case
-    when p_definition #>> '{entity,projection}' = 'none' or p_definition ? 'replaces'
+    when p_definition #>> '{entity,projection}' = 'none'
       or exists (select from millrace.changed_values(p_definition))
       then 'exclusive'
     else 'share row exclusive'
@@ -332,13 +332,11 @@ begin
     select jsonb_object_agg(c.was, c.now) from millrace.changed_values(v_definition) c);
   perform millrace.check_moved(v_name, v_table, v_key);
   perform millrace.check_parents(v_name, v_table, v_key);
-  perform millrace.check_replaced(v_name, v_table, v_key);
   v_pipeline_id := millrace.save_pipeline(v_definition, v_table);
   perform millrace.check_dropped_stages(v_pipeline_id, v_definition);
   perform millrace.check_counted_stages(v_pipeline_id, v_definition);
   perform millrace.check_changed_kinds(v_pipeline_id, v_definition);
   perform millrace.check_changed_children(v_pipeline_id, v_definition);
-  perform millrace.save_cut_over(v_pipeline_id, v_definition);
   perform millrace.forget_groups(v_pipeline_id, v_definition);
   perform millrace.save_stages(v_pipeline_id, v_definition);
   perform millrace.save_limits(v_pipeline_id);

@@ -122,22 +122,6 @@ as $$
    "additionalProperties":false,
    "wanted":"an object with a table"
   },
-  "replaces":{
-   "type":"object",
-   "properties":{
-    "pipeline":{"$ref":"#/$defs/pipeline"},
-    "group_by":{
-     "type":"string",
-     "minLength":1,
-     "wanted":"a key of the metadata, whose column entity.metadata names",
-     "remedy":"Name the column in entity.metadata and the key in replaces.group_by, or leave group_by out."
-    }
-   },
-   "required":["pipeline"],
-   "additionalProperties":false,
-   "wanted":"an object of pipeline and group_by",
-   "remedy":"Write {\"pipeline\": \"the_old_one\"}; group_by is a key of the metadata."
-  },
   "quota":{
    "type":"object",
    "properties":{

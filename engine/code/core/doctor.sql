@@ -12,7 +12,6 @@ as $$
 declare
   v_url text;
   v_headers jsonb;
-  v_flag text;
   v_fault text := 'missing';
   v_create text :=
     ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')';
@@ -20,7 +19,6 @@ begin
   begin
     v_url := millrace.setting('project_url');
     v_headers := millrace.wake_headers();
-    v_flag := coalesce(millrace.setting('use_new_pipeline'), 'false');
   exception when others then
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
@@ -39,12 +37,6 @@ begin
         when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
         else 'the doorbell shows secret_key instead, which every SQL role can read in '
           || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
-  return query
-    select 'use_new_pipeline is true or false', coalesce(v_flag in ('true', 'false'), false),
-      case when v_flag in ('true', 'false') then v_flag
-        else coalesce(v_flag, v_fault) || ': write true or false there, or delete from '
-          || 'vault.secrets where name = ''millrace_use_new_pipeline'''
-      end;
 end
 $$;
 

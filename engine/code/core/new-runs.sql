@@ -1,22 +1,18 @@
 -- New runs, and the stages that begin with them
 
 -- Copies the results of these stages from the previous run of each entity into its new run, as
--- finished attempts, but for what that run only left out. A run that went the other way since has
--- made them out of date.
+-- finished attempts, but for what that run only left out.
 create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ways int[];
   v_copied int[];
 begin
   if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
     return;
   end if;
-  v_ways := millrace.ways_of((
-    select r.pipeline_id from millrace.runs r where r.id = p_run_ids[1]));
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
       created_at, started_at, finished_at, output, input_hash)
@@ -27,7 +23,7 @@ begin
       select o.id
       from millrace.runs o
       where o.entity_id = r.entity_id
-        and o.pipeline_id = any (v_ways)
+        and o.pipeline_id = r.pipeline_id
         and o.id < r.id
       order by o.id desc
       limit 1) o

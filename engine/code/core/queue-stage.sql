@@ -182,8 +182,7 @@ begin
 end
 $$;
 
--- Queues a stage for held entities and wakes it. Where a pipeline replaces another, each entity
--- goes one of the two ways (see cut-over.sql).
+-- Queues a stage for held entities and wakes it.
 create or replace function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null
@@ -191,17 +190,8 @@ create or replace function millrace.queue_stage(
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_ways int[] := millrace.ways_of(p_pipeline_id);
-  v_wake int[];
 begin
-  if cardinality(v_ways) = 1 then
-    v_wake := millrace.queue_here(
-      p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name, p_done_before);
-  else
-    v_wake := millrace.queue_one_way(
-      p_pipeline_id, v_ways[2], p_stage_id, p_entity_ids, p_dirty_ids, p_by_name);
-  end if;
-  perform millrace.wake(v_wake);
+  perform millrace.wake(millrace.queue_here(
+    p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name, p_done_before));
 end
 $$;

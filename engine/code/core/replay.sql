@@ -9,7 +9,7 @@ select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id
     select
     from millrace.runs o
     where o.entity_id = r.entity_id
-      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.pipeline_id = r.pipeline_id
       and o.id > r.id)
   and not exists (
     select

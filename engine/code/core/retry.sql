@@ -3,24 +3,17 @@
 -- By these calls a person lets runs go on that failed or were cancelled. They wait for the
 -- entities, then lock the runs.
 
--- Tells whether the run's entity has no later run, neither of its pipeline nor of the one that
--- replaces it or is replaced by it.
+-- Tells whether the run's entity has no later run.
 create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_ways int[] := millrace.ways_of((
-    select r.pipeline_id from millrace.runs r where r.id = p_run_id));
 begin
-  if cardinality(v_ways) > 1 then
-    perform millrace.must_see_both_ways(v_ways);
-  end if;
   return not exists (
     select
     from millrace.runs r
     join millrace.runs o
-      on o.entity_id = r.entity_id and o.pipeline_id = any (v_ways) and o.id > r.id
+      on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id > r.id
     where r.id = p_run_id);
 end
 $$;

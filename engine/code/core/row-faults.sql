@@ -65,7 +65,7 @@ begin
       cross join lateral (
         select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
       {{join}}
-      where l.pipeline_id = any ($1)
+      where l.pipeline_id = $1
         and l.status <> 'running'
         and l.id > $2
         and l.id <= $3
@@ -74,10 +74,10 @@ begin
           select
           from millrace.runs o
           where o.entity_id = l.entity_id
-            and o.pipeline_id = any ($1)
+            and o.pipeline_id = $1
             and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
-    using millrace.ways_of(v_pipeline.id), p_after, p_until;
+    using v_pipeline.id, p_after, p_until;
   end loop;
 end
 $$;

@@ -39,14 +39,7 @@ select 'an attempt has a run, and one that is over has no live attempt', a.run_i
 from millrace.attempts a
 left join millrace.runs r on r.id = a.run_id
 where r.id is null
-  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-union all
-select 'no entity is under way both in a pipeline and in the one that replaces it', n.id, null,
-  format('entity %s, and run %s of the other', n.entity_id, o.id)
-from millrace.pipelines p
-join millrace.runs n on n.pipeline_id = p.id and n.status = 'running'
-join millrace.runs o
-  on o.pipeline_id = p.replaces_id and o.entity_id = n.entity_id and o.status = 'running';
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running');
 comment on view millrace.run_faults is
   'Runs that nobody will end or that contradict their state, for check_invariants().';
 

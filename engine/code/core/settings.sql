@@ -18,8 +18,7 @@ declare
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
-    when new.name in ('use_new_pipeline', 'operators_need_aal2')
-        and new.value not in ('true', 'false')
+    when new.name = 'operators_need_aal2' and new.value not in ('true', 'false')
       then 'true or false' end;
 begin
   if v_wanted is not null then

@@ -3,25 +3,6 @@
 -- The calls that a person makes hold or wait for the entities, then lock the runs, as the lock
 -- order says.
 
--- Returns a pipeline, and the one that it replaces or that replaces it (see cut-over.sql).
-create or replace function millrace.ways_of(p_pipeline_id int) returns int[]
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array_remove(array[
-    p_pipeline_id,
-    (
-      select p.replaces_id
-      from millrace.pipelines p
-      where p.id = p_pipeline_id),
-    (
-      select p.id
-      from millrace.pipelines p
-      where p.replaces_id = p_pipeline_id)], null);
-end
-$$;
-
 -- Returns the stage at which a pipeline starts unless another is named.
 create or replace function millrace.first_stage(p_pipeline_id int) returns int
 language plpgsql stable
@@ -76,51 +57,10 @@ exception
 end
 $$;
 
--- Returns the live run that starting a held entity would come upon, locked; null where there is
--- none. Where one pipeline replaces another it may be one of the other, unless the caller named a
--- way that it has not gone: queue_stage() refuses that.
-create or replace function millrace.run_under_way(
-  p_pipeline_id int, p_stage_id int, p_entity_id text
-) returns bigint
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_pipeline millrace.pipelines;
-  v_ways int[] := array[p_pipeline_id];
-begin
-  select p.* into v_pipeline
-  from millrace.pipelines p
-  where p.id = p_pipeline_id;
-  if v_pipeline.replaces_id is not null and exists (
-      select
-      from millrace.version_stages vs
-      where vs.version_id = v_pipeline.current_version_id
-        and vs.stage_id = p_stage_id
-        and vs.needs = '{}'
-        and vs.after = '[]') then
-    v_ways := millrace.ways_of(p_pipeline_id);
-  end if;
-  -- Locked, so that a worker that ends it this moment goes first.
-  return (
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = any (v_ways)
-      and r.entity_id = p_entity_id
-      and r.status = 'running'
-    order by r.id
-    limit 1
-    for no key update);
-end
-$$;
-
 -- Starts a run by a person's call. The row's own spelling of its key goes on, however the caller
 -- wrote it.
 create or replace function millrace.start(
-  p_pipeline text,
-  p_entity_id text,
-  p_stage text default null,
-  p_priority int default null,
+  p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null,
   p_restart boolean default false
 ) returns bigint
 language plpgsql
@@ -152,7 +92,13 @@ begin
     v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   end if;
   if p_restart is not true then
-    v_run := millrace.run_under_way(v_pipeline.id, v_stage_id, v_held[1]);
+    -- Locked, so that a worker that ends it this moment goes first.
+    select r.id into v_run
+    from millrace.runs r
+    where r.pipeline_id = v_pipeline.id
+      and r.entity_id = v_held[1]
+      and r.status = 'running'
+    for no key update;
   end if;
   if v_run is null then
     perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held, p_stage is not null);
@@ -160,7 +106,7 @@ begin
     v_run := (
       select max(r.id)
       from millrace.runs r
-      where r.pipeline_id = any (millrace.ways_of(v_pipeline.id))
+      where r.pipeline_id = v_pipeline.id
         and r.entity_id = v_held[1]);
   end if;
   if p_priority is not null and (

@@ -305,10 +305,6 @@ begin
   if not found then
     perform millrace.refuse_value(p_stage, v_path, 'the name of a pipeline that is defined already',
       'Define the child pipeline first.');
-  elsif cardinality(millrace.ways_of(v_child.id)) > 1 then
-    perform millrace.refuse_value(p_stage, v_path,
-      'a pipeline that neither replaces another nor is replaced',
-      'Only what is started by itself can go either way: end the cut-over first.');
   elsif millrace.contains_pipeline(v_child.id, p_definition ->> 'pipeline') then
     perform millrace.refuse_value(p_stage, v_path,
       'a pipeline that does not start this one in turn',

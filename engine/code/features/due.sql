@@ -97,7 +97,7 @@ $$;
 
 -- Says whether a run of a row may start because it is due: it has no live one, and its last began
 -- before it was due, or a minute ago or earlier.
-create or replace function millrace.is_rested(p_ways int[], p_key text, p_due timestamptz)
+create or replace function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -105,12 +105,11 @@ as $$
 begin
   return not exists (
     select
-    from unnest(p_ways) w(id)
-    cross join lateral (
+    from (
       select r.status, r.created_at
       from millrace.runs r
       where r.entity_id = p_key
-        and r.pipeline_id = w.id
+        and r.pipeline_id = p_pipeline_id
       order by r.id desc
       limit 1) l
     where l.status = 'running'
@@ -159,7 +158,7 @@ begin
     p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
     millrace.key_type(p_pipeline))
   into v_due
-  using v_held, millrace.now(), millrace.ways_of(p_pipeline.id);
+  using v_held, millrace.now(), p_pipeline.id;
   return v_due;
 end
 $$;
@@ -212,7 +211,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_look constant int := 5000;
-  v_ways int[] := millrace.ways_of(p_pipeline.id);
   v_now timestamptz := millrace.now();
   v_fresh record;
   v_row record;
@@ -221,7 +219,8 @@ declare
   v_keys text[] := '{}';
 begin
   select count(*) as looked, max(k.due) as last,
-    coalesce(array_agg(k.key) filter (where millrace.is_rested(v_ways, k.key, k.due)), '{}') as keys
+    coalesce(array_agg(k.key) filter (
+      where millrace.is_rested(p_pipeline.id, k.key, k.due)), '{}') as keys
   into v_fresh
   from millrace.due_rows(p_pipeline, p_progress.seen_until, null, p_limit) k;
   v_room := p_limit - cardinality(v_fresh.keys);
@@ -231,7 +230,7 @@ begin
       case when v_room > 0 then v_look else 0 end) k
   loop
     v_looked := v_looked + 1;
-    if millrace.is_rested(v_ways, v_row.key, v_row.due) then
+    if millrace.is_rested(p_pipeline.id, v_row.key, v_row.due) then
       v_keys := v_keys || v_row.key;
     end if;
     exit when cardinality(v_keys) = v_room;

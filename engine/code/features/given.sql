@@ -149,22 +149,21 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-  v_ways int[] := millrace.ways_of(p_pipeline_id);
   v_begun boolean := exists (
     select
     from millrace.begun_rows b
-    where b.pipeline_id = any (v_ways));
+    where b.pipeline_id = p_pipeline_id);
   v_first text[] := array(
     select case when (
         select r.id
         from millrace.runs r
         where r.entity_id = i.id
-          and r.pipeline_id = any (v_ways)
+          and r.pipeline_id = p_pipeline_id
         limit 1) is null
       and (not v_begun or (
         select b.entity_id
         from millrace.begun_rows b
-        where b.pipeline_id = any (v_ways)
+        where b.pipeline_id = p_pipeline_id
           and b.entity_id = i.id
         limit 1) is null) then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
@@ -188,14 +187,12 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-  v_ways int[];
   v_first record;
 begin
   if cardinality(p_run_ids) = 0
       or not (select p.has_given from millrace.pipelines p where p.id = p_pipeline_id) then
     return;
   end if;
-  v_ways := millrace.ways_of(p_pipeline_id);
   for v_first in
     select r.version_id, array_agg(r.ctid order by r.id) as places,
       array_agg(r.entity_id order by r.id) as entity_ids
@@ -205,13 +202,13 @@ begin
         select o.id
         from millrace.runs o
         where o.entity_id = r.entity_id
-          and o.pipeline_id = any (v_ways)
+          and o.pipeline_id = p_pipeline_id
           and o.id + 0 < r.id
         limit 1) is null
       and (
         select b.entity_id
         from millrace.begun_rows b
-        where b.pipeline_id = any (v_ways)
+        where b.pipeline_id = p_pipeline_id
           and b.entity_id = r.entity_id
         limit 1) is null
     group by r.version_id

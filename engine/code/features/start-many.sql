@@ -88,8 +88,8 @@ begin
 end
 $$;
 
--- Locks the live runs that starting held entities would come upon, as run_under_way() does for one,
--- and returns which entities have one.
+-- Locks the live runs that starting held entities would come upon, as start() does for one, and
+-- returns which entities have one.
 create or replace function millrace.entities_under_way(
   p_pipeline millrace.pipelines,
   p_stage_id int,
@@ -98,22 +98,11 @@ returns text[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_ways int[] := array[p_pipeline.id];
 begin
-  if p_pipeline.replaces_id is not null and exists (
-      select
-      from millrace.version_stages vs
-      where vs.version_id = p_pipeline.current_version_id
-        and vs.stage_id = p_stage_id
-        and vs.needs = '{}'
-        and vs.after = '[]') then
-    v_ways := millrace.ways_of(p_pipeline.id);
-  end if;
   return array(
     select r.entity_id
     from millrace.runs r
-    where r.pipeline_id = any (v_ways)
+    where r.pipeline_id = p_pipeline.id
       and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
     order by r.id

@@ -12,8 +12,6 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
-declare
-  v_ways int[] := millrace.ways_of(p_stage.pipeline_id);
 begin
   return query
     select i.id, case
@@ -27,7 +25,7 @@ begin
       select o.id, o.status
       from millrace.runs o
       where o.entity_id = any (array[i.id])
-        and o.pipeline_id = any (v_ways)
+        and o.pipeline_id = p_stage.pipeline_id
       order by o.entity_id desc, o.id desc
       limit 1) r on true
     left join lateral (
@@ -262,7 +260,7 @@ comment on function millrace.take_up(text, text, int) is
   'live, or that somebody holds, stay for the next call.';
 
 -- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
--- out, or which went the other way of a cut-over after that: nothing will tell of it any more.
+-- out: nothing will tell of it any more.
 create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -277,12 +275,6 @@ begin
     from millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.state = 'completed' and not a.superseded
-    where r.id = any (p_run_ids)
-    union all
-    select s.id, r.entity_id, r.id
-    from millrace.runs r
-    join millrace.stages s
-      on s.pipeline_id = any (millrace.ways_of(r.pipeline_id)) and s.pipeline_id <> r.pipeline_id
     where r.id = any (p_run_ids)) w
   join millrace.bypassed o
     on o.stage_id = w.stage_id and o.entity_id = w.entity_id and o.run_id <= w.id
@@ -347,7 +339,7 @@ where a.state = 'skipped'
     select
     from millrace.runs o
     where o.entity_id = r.entity_id
-      and o.pipeline_id = any (millrace.ways_of(r.pipeline_id))
+      and o.pipeline_id = r.pipeline_id
       and o.id > r.id)
   and not exists (
     select

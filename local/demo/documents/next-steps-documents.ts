@@ -13,10 +13,10 @@ export function documentSteps(): NextSteps {
       ['select fact, chunk_id from kg_edge;', 'and its facts, each with its chunk'],
       ['select * from millrace.stage_health;', 'what is ready, in work, late and failed'],
       ["update document set chunking_status = 'queued' where extraction_status = 'completed';", 'once more from there'],
-      ["select millrace.set_cut_over('documents', 'share', 0.5);", 'half of the documents go the old way'],
+      ['update document_way set share = 0.5;', 'half of the documents go the old way'],
       ["update document set extraction_status = 'queued';", 'once more from the beginning'],
-      ['select * from millrace.cut_over_report;', 'both ways side by side'],
-      ["select millrace.set_cut_over('documents', 'on');", 'all go the new way again; off: the old'],
+      ['select * from document_ways;', 'both ways side by side'],
+      ['update document_way set share = 1;', 'all go the new way again; 0: the old'],
     ],
     commands: [
       ['npm run demo -- documents FILE …', 'does the same for files of your own, of any kind.'],

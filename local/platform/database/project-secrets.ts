@@ -13,7 +13,7 @@ export function readUseNewPipeline(settings: Record<string, string>): string | u
 
 /**
  * Tells the database, through Vault, where the project's functions are and which secret wakes them. With `useNewPipeline` it
- * also sets which way rows go where a pipeline replaces another; without it that stays as it is.
+ * also sets which way documents go; without it that stays as it is.
  */
 export async function setProjectSecrets(
   superUrl: string,

@@ -16,7 +16,6 @@ export const documents = definePipeline({
     metadata: 'metadata',
     startableBy: ['authenticated'],
   },
-  replaces: { pipeline: 'document_monolith', groupBy: 'clerk_org_id' },
   quota: documentQuota,
   stages: {
     // Opening a file takes most of what a function has of CPU and memory, which workers share that are in one isolate: few of

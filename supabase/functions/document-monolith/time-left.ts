@@ -15,7 +15,7 @@ export function timeWatch({ signal, timeoutMs }: HandlerContext): (progress: str
     throw new RetriableError(
       'timeout',
       `${progress} when the ${timeoutMs / 1000} s of one call were used up. Where this stays so the document is too ` +
-        'large for one call: let it go the new way, which works in steps, with millrace.set_cut_over().',
+        'large for one call: let it go the new way, which works in steps, by the flag in public.document_way.',
     );
   };
 }

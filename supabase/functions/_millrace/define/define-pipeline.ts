@@ -1,4 +1,4 @@
-import { checkAlerts, checkGraph, checkReplaces, definitionFaults } from './definition-checks.ts';
+import { checkAlerts, checkGraph, definitionFaults } from './definition-checks.ts';
 import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
 import { snakeKeys } from './snake-keys.ts';
 
@@ -46,7 +46,6 @@ export function definePipeline<Input extends PipelineInput>(
     throw new Error(`Pipeline ${String(input.name)} is not defined correctly. ${faults}`);
   }
   const { name: pipeline } = parsed.data;
-  checkReplaces(parsed.data);
   checkAlerts(parsed.data);
   checkGraph(pipeline, parsed.data.stages);
   const stages = withPlaces(parsed.data.stages);

@@ -31,21 +31,6 @@ export function definitionFaults(error: z.ZodError, input: unknown): string[] {
   });
 }
 
-/** Checks what a pipeline says of the one it replaces. Throws an error that names the field and the remedy. */
-export function checkReplaces({ name, entity, replaces }: PipelineOptions): void {
-  if (replaces?.pipeline === name) {
-    throw new Error(
-      `Pipeline ${name} is not defined correctly. replaces.pipeline names itself: name the old pipeline.`,
-    );
-  }
-  if (replaces?.groupBy !== undefined && entity.metadata === undefined) {
-    throw new Error(
-      `Pipeline ${name} is not defined correctly. replaces.groupBy is ${replaces.groupBy}, a key of the metadata, ` +
-        'but there is no entity.metadata: name the jsonb column there.',
-    );
-  }
-}
-
 /** Checks that each rule of a pipeline looks at a stage that there is. Throws an error that names the field and the remedy. */
 export function checkAlerts({ name: pipeline, alerts = {}, stages }: PipelineOptions): void {
   for (const [name, { stage }] of Object.entries(alerts)) {

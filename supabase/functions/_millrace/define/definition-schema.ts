@@ -499,20 +499,6 @@ const entity = z
   })
   .meta(says('an object with a table'));
 
-/** An old pipeline over the same rows, which goes on beside this one: a flag in the database says which way a row goes. */
-const replaces = z
-  .strictObject({
-    pipeline: name,
-    /** A key of the metadata, by whose value the flag can name groups of rows. */
-    groupBy: filled(
-      'a key of the metadata, whose column entity.metadata names',
-      'Name the column in entity.metadata and the key in replaces.group_by, or leave group_by out.',
-    ).optional(),
-  })
-  .meta(
-    says('an object of pipeline and group_by', 'Write {"pipeline": "the_old_one"}; group_by is a key of the metadata.'),
-  );
-
 /** The seconds of a quota's window, at most 31 days. */
 const window = whole(1, 2_678_400);
 const starts = z.strictObject({ count: whole(1, 1_000_000), perSeconds: window });
@@ -637,7 +623,6 @@ const retention = z
 export const pipelineSchema = z.strictObject({
   name,
   entity,
-  replaces: replaces.optional(),
   quota: quota.optional(),
   /** By their names; one that is called like a default rule takes its place. */
   alerts: z.record(name, alertRule).optional(),
