@@ -1,4 +1,4 @@
--- The schema, its clock, the log and the settings.
+-- The schemas, the clock, the log, the settings and the releases.
 --
 -- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema.
 -- Not to '': then the session's temporary schema would come first for types, and what a
@@ -31,6 +31,7 @@ create table millrace.log (
   detail jsonb not null default '{}'
 );
 create index log_by_code on millrace.log (code, at);
+create index log_by_time on millrace.log (at);
 comment on table millrace.log is
   'What the engine has to report: missing settings, wake-ups that could not be sent. Insert-only, '
   'pruned with the runs.';
@@ -52,3 +53,25 @@ insert into millrace.settings (name, value, comment) values
     'as row_too_large. Read from here alone, at each claim.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
+
+create table millrace.releases (
+  level int constraint releases_pkey primary key,
+  release text not null,
+  installed_at timestamptz not null default millrace.now()
+);
+comment on table millrace.releases is
+  'One row a release that was installed in this database, or that it was upgraded to.';
+
+insert into millrace.settings (name, value, comment) values
+  ('upgrade_patience', '15 seconds',
+    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
+    'been changed.');
+
+create schema millrace_evidence;
+comment on schema millrace_evidence is
+  'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
+revoke all on schema millrace_evidence from public;
+
+-- Not to authenticated: a view finds its functions without this right, which its caller needs to
+-- name one. So nobody asks after the rows of others.
+grant usage on schema millrace_evidence to service_role;

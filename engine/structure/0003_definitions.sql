@@ -1,3 +1,5 @@
+-- What definitions say: pipelines and stages as they are today, and the graphs that runs go on by.
+
 create table millrace.pipelines (
   id int generated always as identity constraint pipelines_pkey primary key,
   name text not null constraint pipelines_name_key unique
@@ -5,17 +7,55 @@ create table millrace.pipelines (
   entity_table regclass not null,
   entity_key text not null,
   projection text not null
-    constraint pipelines_projection_known check (projection in ('columns', 'none')),
+    constraint pipelines_projection_known check (projection in ('columns', 'status', 'none')),
   enabled boolean not null default true,
   is_child boolean not null default false,
   metadata_column text,
   quota jsonb,
   quota_changed_at timestamptz,
   current_version_id int,
-  created_at timestamptz not null default millrace.now()
+  created_at timestamptz not null default millrace.now(),
+  status jsonb,
+  due_column text,
+  has_given boolean not null default false,
+  sla jsonb,
+  label_column text,
+  retention jsonb,
+  switched_line bigint,
+  trace_column text
 );
 comment on table millrace.pipelines is
   'One row a pipeline. Set enabled to false to pause all of its stages.';
+comment on column millrace.pipelines.is_child is
+  'Whether a map or pipeline stage of another pipeline starts runs of it.';
+comment on column millrace.pipelines.metadata_column is
+  'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is '
+  'declared.';
+comment on column millrace.pipelines.quota is
+  'What one tenant may start and spend in a while; null for no bound.';
+comment on column millrace.pipelines.quota_changed_at is
+  'Set when a definition changes quota, until the sweep has let go what the former held back.';
+comment on column millrace.pipelines.status is
+  'What the definition says of the status column; null for another projection.';
+comment on column millrace.pipelines.due_column is
+  'The timestamptz column of the entity by which the sweep starts runs; null where none is '
+  'declared.';
+comment on column millrace.pipelines.has_given is
+  'Whether some version has a stage whose output a row may bring along.';
+comment on column millrace.pipelines.sla is
+  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
+  'bound.';
+comment on column millrace.pipelines.label_column is
+  'The column of the entity by which people know a row, such as a URL or a title; null where none '
+  'is declared.';
+comment on column millrace.pipelines.retention is
+  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
+  'days}]}; null for the setting retention_days and no tables.';
+comment on column millrace.pipelines.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+comment on column millrace.pipelines.trace_column is
+  'A uuid column of the entity, whose value is the trace id of all its runs; null where each run '
+  'has one of its own.';
 
 create table millrace.stages (
   id int generated always as identity constraint stages_pkey primary key,
@@ -24,7 +64,8 @@ create table millrace.stages (
   name text not null constraint stages_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint stages_kind_known
-      check (kind in ('function', 'external', 'manual', 'pipeline', 'map', 'agent')),
+      check (kind in (
+        'function', 'external', 'manual', 'pipeline', 'map', 'agent', 'gate')),
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
@@ -53,23 +94,23 @@ create table millrace.stages (
   has_conditional_followers boolean not null default false,
   counted boolean not null default false,
   enabled boolean not null default true,
+  shows jsonb,
+  has_ends boolean not null default false,
+  switched_line bigint,
+  bypassed boolean not null default false,
+  when_spent text not null default 'wait'
+    constraint stages_when_spent_known check (when_spent in ('wait', 'bypass')),
+  has_unchanged boolean not null default false,
+  concurrency int
+    constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
   constraint stages_name_key unique (pipeline_id, name)
 );
 comment on table millrace.stages is
   'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
-comment on column millrace.pipelines.is_child is
-  'Whether a map or pipeline stage of another pipeline starts runs of it.';
-comment on column millrace.pipelines.metadata_column is
-  'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is '
-  'declared.';
-comment on column millrace.pipelines.quota is
-  'What one tenant may start and spend in a while; null for no bound.';
-comment on column millrace.pipelines.quota_changed_at is
-  'Set when a definition changes quota, until the sweep has let go what the former held back.';
 comment on column millrace.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
 comment on column millrace.stages.function_name is
-  'The Edge Function that runs it; null for the kinds manual and pipeline, which none runs.';
+  'The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.';
 comment on column millrace.stages.deadline_from is
   'What the deadline of an external job counts from: its submission, or its start at the service, '
   'as far as the poller hears that the job still waits there.';
@@ -85,6 +126,22 @@ comment on column millrace.stages.has_conditional_followers is
   'Whether some version has a stage that is not unconditional right after it.';
 comment on column millrace.stages.counted_by_parent is
   'Whether a threshold of a parent pipeline counts the children that have done it.';
+comment on column millrace.stages.shows is
+  'What the status column shows of the stage, with the values by which its layer is entered and '
+  'left; null for another projection.';
+comment on column millrace.stages.has_ends is
+  'Whether in some version the completion of the stage may end its run.';
+comment on column millrace.stages.switched_line is
+  'The line of the journal that tells who paused it or let it go on.';
+comment on column millrace.stages.bypassed is
+  'Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.';
+comment on column millrace.stages.when_spent is
+  'What becomes of it while its budget is spent: it waits for the next window, or is bypassed.';
+comment on column millrace.stages.has_unchanged is
+  'Whether in some version it takes its former result where its input is as before.';
+comment on column millrace.stages.concurrency is
+  'How many of its rows may be in work at once, as its definition says; the engine chooses '
+  'batch_size and max_workers for it. Null where the definition gives these two itself.';
 
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
@@ -112,6 +169,10 @@ create table millrace.version_stages (
   otherwise text,
   after jsonb not null default '[]',
   child_pipeline_id int,
+  given_path jsonpath,
+  on_demand boolean not null default false,
+  ends jsonb,
+  unchanged_path jsonpath,
   constraint version_stages_pkey primary key (version_id, stage_id)
 );
 comment on table millrace.version_stages is
@@ -121,3 +182,69 @@ comment on table millrace.version_stages is
 comment on column millrace.version_stages.after is
   'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | '
   'all, n}].';
+comment on column millrace.version_stages.given_path is
+  'True of a row that brings the stage''s output along: its first run skips the stage.';
+comment on column millrace.version_stages.on_demand is
+  'Whether only a start by name begins it; a run that comes to it by itself is over.';
+comment on column millrace.version_stages.ends is
+  'Conditions on the row and the stage''s result, of which the first that holds ends the run: '
+  '[{name, when}].';
+comment on column millrace.version_stages.unchanged_path is
+  'What of its row and its needs'' results decides whether its input is as before; null where it '
+  'always works.';
+
+create table millrace.status_values (
+  pipeline_id int not null
+    constraint status_values_pipeline_fkey references millrace.pipelines on delete cascade,
+  value text not null,
+  name text not null,
+  description text not null,
+  category text not null,
+  is_terminal boolean not null,
+  sort_order int not null,
+  retired boolean not null default false,
+  constraint status_values_pkey primary key (pipeline_id, value)
+);
+comment on table millrace.status_values is
+  'What the values of a status column mean, in the order of the present chain. One that a '
+  'definition drops stays, retired.';
+
+create table millrace.version_moves (
+  version_id int not null
+    constraint version_moves_version_fkey references millrace.versions on delete cascade,
+  from_value text,
+  to_value text not null,
+  by text not null
+    constraint version_moves_by_known check (by in ('engine', 'person', 'call')),
+  means text not null,
+  at_stage_id int,
+  stage_id int,
+  declared boolean not null default false,
+  drawn boolean not null default false,
+  retired boolean not null default false
+);
+create unique index version_moves_key on millrace.version_moves
+  (version_id, from_value, to_value, by, means, at_stage_id, stage_id) nulls not distinct;
+comment on table millrace.version_moves is
+  'Which value of a status column may follow which. by: the engine as work goes on, a person who '
+  'writes it, or the engine after a person''s call such as start(). from_value is null for a row '
+  'that is new or has no value yet. means says what a person''s write does; at_stage_id is the '
+  'stage that must be live for it, stage_id the one that it begins or answers. declared: the '
+  'definition lists it, so that it is legal wherever the run came to its end. retired: no longer, '
+  'but histories may have it.';
+
+create table millrace.back_pressures (
+  stage_id int not null
+    constraint back_pressures_stage_fkey references millrace.stages on delete cascade,
+  later_id int not null
+    constraint back_pressures_later_fkey references millrace.stages on delete cascade,
+  backlog int not null constraint back_pressures_backlog_bounds check (backlog >= 1),
+  on_the_way int[] not null default '{}',
+  constraint back_pressures_pkey primary key (stage_id, later_id)
+);
+create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);
+comment on table millrace.back_pressures is
+  'Which stage is held back by which later one, as the definitions say. backlog: how many may be '
+  'unfinished at the later one and on the way to it.';
+comment on column millrace.back_pressures.on_the_way is
+  'The stages between the two, from which work comes to the later one without another check.';

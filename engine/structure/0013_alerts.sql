@@ -1,6 +1,58 @@
--- Alerts that arrive: rules judged each minute, the alerts that they raise, and the messages that
+-- Alerts: late stages, rules judged each minute, the alerts that they raise, and the messages that
 -- tell people of them. A rule looks at a stage or a pipeline as a whole, so that a thousand late
 -- runs are one alert.
+
+create table millrace.alerts (
+  id bigint generated always as identity constraint alerts_pkey primary key,
+  kind text not null constraint alerts_kind_known check (kind in ('sla')),
+  pipeline text not null,
+  stage text not null,
+  run_id bigint not null,
+  attempt_id bigint not null,
+  entity_id text not null,
+  message text not null,
+  raised_at timestamptz not null,
+  resolved_at timestamptz,
+  stage_id int not null,
+  execution int not null,
+  acknowledged_at timestamptz,
+  acknowledged_by text
+);
+create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution)
+  where resolved_at is null;
+create index alerts_open on millrace.alerts (id) where resolved_at is null;
+create index alerts_by_run on millrace.alerts (run_id);
+create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
+comment on table millrace.alerts is
+  'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises '
+  'it once an execution, and resolves it when that is over. Open ones: where resolved_at is null.';
+comment on column millrace.alerts.attempt_id is
+  'The attempt that was open when the alert was raised; a later retry of it belongs to the same '
+  'alert.';
+comment on column millrace.alerts.execution is
+  'The number of the first attempt of the execution that is late.';
+comment on column millrace.alerts.acknowledged_by is
+  'Who has said that they look after it; null while nobody has.';
+
+-- As with decisions, the sweep looks at some open ones each time, going round and round, since
+-- nothing tells it which ended.
+insert into millrace.settings (name, value, comment) values
+  ('alerts_seen', '0',
+    'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
+
+create table millrace.silences (
+  id bigint generated always as identity constraint silences_pkey primary key,
+  pipeline text,
+  stage text,
+  kind text,
+  until timestamptz not null,
+  reason text not null,
+  line bigint not null
+);
+create index silences_by_end on millrace.silences (until);
+comment on table millrace.silences is
+  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
+  'stands for any.';
 
 create table millrace.alert_rules (
   id int generated always as identity constraint alert_rules_pkey primary key,
@@ -8,7 +60,7 @@ create table millrace.alert_rules (
   kind text not null
     constraint alert_rules_kind_known check (kind in (
       'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
-      'engine')),
+      'refused', 'engine')),
   pipeline text,
   stage text,
   above numeric,
@@ -31,8 +83,9 @@ comment on table millrace.alert_rules is
 comment on column millrace.alert_rules.stage is
   'The stage; * for each of them; null for the pipeline as a whole, end to end.';
 comment on column millrace.alert_rules.above is
-  'Raised above this: seconds for p95 and oldest_ready, a share from 0 to 1 for error_share, runs '
-  'for backlog and dead, US dollars for spend. run_sla, late and engine know their own bounds.';
+  'Raised above this: seconds for p95, oldest_ready and refused, a share from 0 to 1 for '
+  'error_share, runs for backlog and dead, US dollars for spend. run_sla, late and engine know '
+  'their own bounds.';
 comment on column millrace.alert_rules.span is 'How far back it looks.';
 comment on column millrace.alert_rules.hold is
   'For how long it must be above before an alert is raised.';
@@ -54,7 +107,12 @@ insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, s
   ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
   ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
   ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
-  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default');
+  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default'),
+  ('refused', 'refused', '*', 600, '10 minutes', '0', 1, 'default');
+
+insert into millrace.settings (name, value, comment) values
+  ('rules_judged_at', '',
+    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
 
 create table millrace.rule_states (
   rule_id int not null
@@ -154,7 +212,3 @@ comment on table millrace.alert_messages is
 comment on column millrace.alert_messages.more is 'How many events it does not list.';
 comment on column millrace.alert_messages.wait is
   'How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.';
-
-insert into millrace.settings (name, value, comment) values
-  ('rules_judged_at', '',
-    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');

@@ -72,5 +72,6 @@ create type millrace.call as (
   open boolean,
   is_child boolean,
   batch_bytes text,
-  last_sweep_at text
+  last_sweep_at text,
+  row_cpu_ms real
 );

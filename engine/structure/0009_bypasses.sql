@@ -1,16 +1,4 @@
--- Bypass and unchanged: a stage is left out for a while, with memory, or takes its former result.
-
-alter table millrace.stages
-  add column bypassed boolean not null default false,
-  add column when_spent text not null default 'wait'
-    constraint stages_when_spent_known check (when_spent in ('wait', 'bypass')),
-  add column has_unchanged boolean not null default false;
-comment on column millrace.stages.bypassed is
-  'Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.';
-comment on column millrace.stages.when_spent is
-  'What becomes of it while its budget is spent: it waits for the next window, or is bypassed.';
-comment on column millrace.stages.has_unchanged is
-  'Whether in some version it takes its former result where its input is as before.';
+-- Bypasses: a stage is left out for a while, with memory.
 
 create table millrace.bypasses (
   stage_id int
@@ -39,17 +27,9 @@ create table millrace.bypassed (
   constraint bypassed_pkey primary key (stage_id, entity_id)
 );
 create index bypassed_in_order on millrace.bypassed (stage_id, at, run_id);
+create index bypassed_by_run on millrace.bypassed (run_id);
 comment on table millrace.bypassed is
   'Rows whose run has left a bypassed stage out, until take_up() starts them at it or finds that '
   'somebody else has done so.';
 comment on column millrace.bypassed.run_id is
   'The run that left it out last; it may have been pruned since.';
-
-alter table millrace.version_stages add column unchanged_path jsonpath;
-comment on column millrace.version_stages.unchanged_path is
-  'What of its row and its needs'' results decides whether its input is as before; null where it '
-  'always works.';
-
-alter table millrace.attempts add column input_hash uuid;
-comment on column millrace.attempts.input_hash is
-  'The digest of the input that its worker was given, where its stage declares unchanged.';

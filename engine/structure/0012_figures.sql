@@ -79,11 +79,12 @@ comment on column millrace.minutes.codes is
   'How many failures had which code: the 20 most frequent, and "other".';
 
 create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
+comment on table millrace.hours is
+  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
+
 alter table millrace.hours rename column minute to hour;
 alter table millrace.hours
   add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
-comment on table millrace.hours is
-  'As millrace.minutes, by the hour (UTC), kept as long as the setting hours_days says.';
 
 create table millrace.totals (
   pipeline_id int not null,
@@ -123,45 +124,6 @@ insert into millrace.settings (name, value, comment) values
   ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
   ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
   ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
-
--- What ended before there were figures counts in the totals, without times.
-insert into millrace.totals
-  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
-select s.pipeline_id, s.id,
-  count(*) filter (where a.state = 'completed'),
-  count(*) filter (where a.state = 'failed' and not a.again),
-  count(*) filter (where a.state = 'failed' and a.again),
-  count(*) filter (where a.state = 'skipped'),
-  count(*) filter (where a.state = 'cancelled')
-from (
-  select o.stage_id, o.state, n.retry_count is not null as again
-  from millrace.attempts o
-  left join millrace.attempts n
-    on o.state = 'failed'
-      and n.run_id = o.run_id
-      and n.stage_id = o.stage_id
-      and n.number = o.number + 1
-      and n.retry_count = o.retry_count + 1
-  where o.state in ('completed', 'failed', 'skipped', 'cancelled')
-) a
-join millrace.stages s on s.id = a.stage_id
-group by s.pipeline_id, s.id;
-
-insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
-select r.pipeline_id, 0,
-  count(*) filter (where r.status = 'completed' and r.ended_as is null),
-  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
-  count(*) filter (where r.status = 'failed'),
-  count(*) filter (where r.status = 'cancelled')
-from millrace.runs r
-where r.status <> 'running'
-group by r.pipeline_id;
-
-alter table millrace.pipelines
-  add column sla jsonb;
-comment on column millrace.pipelines.sla is
-  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
-  'bound.';
 
 create table millrace.run_ages (
   pipeline_id int constraint run_ages_pkey primary key

@@ -1,4 +1,4 @@
--- Operators, the journal of what they do, what they do in bulk, and silences.
+-- Operators, the journal of what they do, and what they do in bulk.
 
 create table millrace.operators (
   subject text constraint operators_pkey primary key
@@ -23,6 +23,16 @@ comment on column millrace.operators.line is
   'The line of the journal that tells who made them what they are.';
 comment on column millrace.operators.payloads is
   'Whether they see results, metadata and the details of errors.';
+
+-- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
+create type millrace.caller as (
+  subject text,
+  key text,
+  key_print text,
+  role text,
+  pipelines text[],
+  payloads boolean
+);
 
 create table millrace.journal (
   id bigint generated always as identity constraint journal_pkey primary key,
@@ -62,6 +72,11 @@ comment on column millrace.journal.key_print is
   'Eight digits of the SHA-256 of the secret key, which tell keys apart and open nothing.';
 comment on column millrace.journal.request_print is
   'A digest of the request, by which another one under the same request_id is told.';
+
+insert into millrace.settings (name, value, comment) values
+  ('operators_need_aal2', 'false',
+    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');
 
 create table millrace.bulks (
   id bigint generated always as identity constraint bulks_pkey primary key,
@@ -120,45 +135,3 @@ create table millrace.bulk_faults (
 );
 comment on table millrace.bulk_faults is
   'Runs to which the verb of a bulk could not be done, and why.';
-
-alter table millrace.pipelines add column switched_line bigint;
-alter table millrace.stages add column switched_line bigint;
-comment on column millrace.pipelines.switched_line is
-  'The line of the journal that tells who paused it or let it go on.';
-comment on column millrace.stages.switched_line is
-  'The line of the journal that tells who paused it or let it go on.';
-
-alter table millrace.alerts
-  add column acknowledged_at timestamptz,
-  add column acknowledged_by text;
-comment on column millrace.alerts.acknowledged_by is
-  'Who has said that they look after it; null while nobody has.';
-
-create table millrace.silences (
-  id bigint generated always as identity constraint silences_pkey primary key,
-  pipeline text,
-  stage text,
-  kind text,
-  until timestamptz not null,
-  reason text not null,
-  line bigint not null
-);
-create index silences_by_end on millrace.silences (until);
-comment on table millrace.silences is
-  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
-  'stands for any.';
-
--- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
-create type millrace.caller as (
-  subject text,
-  key text,
-  key_print text,
-  role text,
-  pipelines text[],
-  payloads boolean
-);
-
-insert into millrace.settings (name, value, comment) values
-  ('operators_need_aal2', 'false',
-    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
-  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');

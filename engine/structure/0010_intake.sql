@@ -1,0 +1,39 @@
+-- Which rows the sweep starts, and how rows that were there before come to a status.
+
+create table millrace.due_progress (
+  pipeline_id int constraint due_progress_pkey primary key
+    constraint due_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  seen_until timestamptz not null,
+  lap_at timestamptz,
+  lap_key text
+) with (fillfactor = 50);
+comment on table millrace.due_progress is
+  'How far the sweep has looked for rows that are due: once at each as it becomes due, and round '
+  'and round at those that were passed over. Whoever starts due runs of a pipeline holds its row.';
+
+create table millrace.adoptions (
+  pipeline_id int constraint adoptions_pkey primary key
+    constraint adoptions_pipeline_fkey references millrace.pipelines on delete cascade,
+  old_column text not null,
+  value_function text not null,
+  otherwise text,
+  last_key text,
+  adopted bigint not null default 0,
+  began_at timestamptz not null default millrace.now(),
+  ended_at timestamptz
+);
+comment on table millrace.adoptions is
+  'How far rows that were there before a pipeline have been given values of its status column. '
+  'last_key: up to which key; ended_at: all have one.';
+
+create table millrace.adopted_values (
+  pipeline_id int not null
+    constraint adopted_values_pipeline_fkey references millrace.pipelines on delete cascade,
+  old_value text not null,
+  value text not null,
+  rows bigint not null,
+  constraint adopted_values_pkey primary key (pipeline_id, old_value, value)
+);
+comment on table millrace.adopted_values is
+  'What the values of an old status column mean, by the rows that had them when they were adopted. '
+  'The old column follows by it.';

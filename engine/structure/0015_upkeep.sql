@@ -1,0 +1,34 @@
+-- How far the sweep is with what it goes round and round at.
+
+create table millrace.check_progress (
+  id boolean not null default true
+    constraint check_progress_pkey primary key
+    constraint check_progress_one_row check (id),
+  after bigint not null default 0,
+  faulty bigint[] not null default '{}',
+  faults int not null default 0,
+  began_at timestamptz,
+  ended_at timestamptz
+) with (fillfactor = 50);
+comment on table millrace.check_progress is
+  'How far the sweep has checked the invariants, run by run, round and round: up to the run after, '
+  'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
+  'runs in which this round or the one before found something.';
+
+insert into millrace.check_progress default values;
+
+create table millrace.prune_progress (
+  pipeline_id int not null
+    constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
+  table_name text not null default '',
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  seen_row tid not null default '(0,0)',
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz,
+  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+) with (fillfactor = 50);
+comment on table millrace.prune_progress is
+  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
+  'a pipeline (table_name is empty), and one for each table that it declares.';
