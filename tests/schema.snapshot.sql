@@ -984,6 +984,11 @@ table millrace.row_costs
   constraint row_costs_pkey PRIMARY KEY (stage_id)
   constraint row_costs_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX row_costs_pkey ON millrace.row_costs USING btree (stage_id)
+type millrace.row_values
+  column keys text[]
+  column metadata jsonb[]
+  column payers text[]
+  column traces uuid[]
 table millrace.rule_alerts
   column above numeric not null
   column acknowledged_at timestamp with time zone

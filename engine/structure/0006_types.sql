@@ -64,6 +64,15 @@ create type millrace.built as (entity json, needs json, failure json);
 -- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
 
+-- What a start reads of its rows, each in their order: their metadata, traces and tenants, and
+-- their keys at a stage with concurrency. Null is what nobody asked for, and what has no column.
+create type millrace.row_values as (
+  metadata jsonb[],
+  traces uuid[],
+  payers text[],
+  keys text[]
+);
+
 -- What call_of() reads for a call of a worker: its row, its stage, whether stage and pipeline are
 -- switched on, whether the pipeline runs children, and the values of two settings.
 create type millrace.call as (

@@ -43,7 +43,7 @@ test('what keeps to the style passes', async () => {
     functionOf()
       .replace('language sql', 'returns millrace.a\nlanguage sql')
       .replace('1;', 'row(1, 2, 3, 4, 5, 6)::millrace.a;'),
-    functionOf({ body: Array(55).fill('  select 1;').join('\n') }),
+    functionOf({ body: Array(95).fill('  select 1;').join('\n') }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
     `comment on table millrace.runs is 'Runs.';\n`,
     'create table millrace.runs (id bigint);\ncreate index by_id on millrace.runs (id);\n',
@@ -62,7 +62,21 @@ test.each([
   ],
   [
     'a function is too long',
-    functionOf({ body: Array(57).fill('  select 1;').join('\n') }),
+    functionOf({ body: Array(97).fill('  select 1;').join('\n') }),
+    '2: millrace.cancel has 101 lines, at most 100',
+  ],
+  [
+    'a function is long and branches within a branch',
+    functionOf({
+      body: `${Array(50).fill('  select 1;').join('\n')}
+  if true then
+    if true then
+      select 1;
+    end if;
+    return;
+  end if;
+  return;`,
+    }),
     '2: millrace.cancel has 61 lines, at most 60',
   ],
   [

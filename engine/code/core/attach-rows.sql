@@ -93,40 +93,6 @@ end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type));
 end
 $write$;
 
--- Creates the __metadata function of a pipeline, or drops it where none is declared. A column that
--- was renamed since must not make a user's own write fail.
-create or replace function millrace.write_metadata(p_pipeline millrace.pipelines, p_key_type text)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-begin
-  if p_pipeline.metadata_column is null then
-    execute format('drop function if exists millrace.%I(text[])',
-      p_pipeline.name || '__metadata');
-    return;
-  end if;
-  perform millrace.write_function(
-    format('%I(p_ids text[]) returns jsonb[]', p_pipeline.name || '__metadata'), format($f$
-#variable_conflict use_variable
-begin
-  return array(
-    select (select e.%4$I::jsonb from %2$s e where e.%1$I = i.id::%3$s)
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'metadata_unreadable', %5$L || sqlerrm,
-      jsonb_build_object('column', %4$L));
-    return array_fill(null::jsonb, array[cardinality(p_ids)]);
-end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type, p_pipeline.metadata_column,
-    format('The metadata of pipeline %s cannot be read, so that its runs start without: ',
-      p_pipeline.name)));
-end
-$write$;
-
 -- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
 -- row, and a row's key stays.
 create or replace function millrace.write_row_triggers(p_pipeline millrace.pipelines)

@@ -7,8 +7,7 @@
 --   leads__rows(ids, each)                   their rows, without engine columns
 --   leads__sizes(ids)                        how large the rows are
 --   leads__asked(ids, each)                  what conditions of given stages read
---   leads__metadata(ids)                     what runs copy, where declared
---   leads__traces(ids)                       the trace ids of their runs, where declared
+--   leads__values(ids, new, stage)           what columns hold that the definition names
 --   leads__deleted()                         the trigger on delete
 --   leads__key()                             refuses a changed key
 --   leads__intake()                          the trigger on insert and update
@@ -16,7 +15,6 @@
 --   leads__apply_outcomes(stage, changes)    shows a transition
 --   leads__queued(stage, dependents, ids)    shows starting over
 --   leads__since()                           when a status began, where there is a history
---   leads__quota_keys(ids)                   whose quota runs count against, where there is one
 
 -- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
 -- to another table or ended its projection.
@@ -117,8 +115,8 @@ revoke all on function millrace.%1$I from public$f$,
 end
 $write$;
 
--- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities,
--- metadata_of_entities and project_entities, which lead from the engine to the functions of each
+-- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities and
+-- project_entities, which lead from the engine to the functions of each
 -- pipeline; static as well, with one branch a pipeline.
 create or replace function millrace.write_dispatch() returns void
 language plpgsql
@@ -160,18 +158,8 @@ begin
   select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
   into v_ids, v_names
   from millrace.pipelines p
-  where p.metadata_column is not null;
-  perform millrace.write_way('metadata_of_entities',
-    '(p_pipeline_id int, p_ids text[]) returns jsonb[]', v_ids,
-    array(select format('return millrace.%I(p_ids);', n || '__metadata') from unnest(v_names) n),
-    'the metadata columns of a pipeline''s entities in the order of their keys; '
-    'null where none is declared.');
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
-  into v_ids, v_names
-  from millrace.pipelines p
   where p.projection <> 'none';
   perform millrace.write_project_entities(v_ids, v_names);
-  perform millrace.write_trace_dispatch();
 end
 $write$;
 
@@ -251,8 +239,7 @@ begin
     select unnest(millrace.status_columns(v_pipeline.status)));
   perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
   perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
-  perform millrace.write_metadata(v_pipeline, v_key_type);
-  perform millrace.write_traces(v_pipeline, v_key_type);
+  perform millrace.write_values(v_pipeline);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then
     perform millrace.write_projection(v_pipeline, v_key_type);
@@ -261,8 +248,7 @@ begin
     perform millrace.write_status(v_pipeline, v_key_type);
   end if;
   perform millrace.write_dispatch();
-  perform millrace.attach_groups(v_pipeline, v_key_type);
-  perform millrace.attach_quota(v_pipeline, v_key_type);
+  perform millrace.attach_groups(v_pipeline);
   for v_function in
     select p.oid
     from pg_proc p

@@ -1,28 +1,30 @@
 -- Metadata: what a row's metadata column held when its run started
 
--- Copies what the metadata column of each entity holds, for runs that start now. ids: the copies,
--- in the order of the entities; faults: where one is too large, why. Both are null without a
--- column.
+-- Copies what the metadata column of each entity holds, for runs that start now; p_values: what
+-- that is, where it has been read. ids: the copies, in the order of the entities; faults: where one
+-- is too large, why. Both are null without a column.
 --
 -- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
 -- rows from filling the engine's tables.
 create or replace function millrace.copy_metadata(
-  p_pipeline_id int, p_entity_ids text[], out ids bigint[], out faults text[]
+  p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
+  out ids bigint[], out faults text[]
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit constant int := 65536;
-  v_values jsonb[] := millrace.metadata_of_entities(p_pipeline_id, p_entity_ids);
 begin
-  if v_values is null then
+  p_values := coalesce(p_values,
+    (millrace.values_of_entities(p_pipeline_id, p_entity_ids, true, null)).metadata);
+  if p_values is null then
     return;
   end if;
   with given as materialized (
     select g.place, g.value, z.size,
       case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
-    from unnest(v_values) with ordinality g(value, place)
+    from unnest(p_values) with ordinality g(value, place)
     cross join lateral (select octet_length(g.value::text) as size offset 0) z
   ), copied as (
     insert into millrace.run_metadata (id, value)

@@ -37,82 +37,60 @@ begin
 end
 $$;
 
--- Tells whether a stage is the one with which every run of its version begins.
-create or replace function millrace.is_only_root(p_stage millrace.version_stages) returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return p_stage.needs = '{}' and p_stage.after = '[]' and (
-    select count(*) = 1
-    from millrace.version_stages vs
-    where vs.version_id = p_stage.version_id
-      and vs.needs = '{}'
-      and vs.after = '[]');
-end
-$$;
-
--- Makes new runs of the current version for entities that the caller holds and that have no live
--- run, with the results of earlier stages copied. p_done_before: a row without any run has been
--- through the stages before that one all the same. Returns the runs.
+-- Makes new runs of a pipeline's current version for entities that the caller holds and that have
+-- no live run, each with what its row's columns say of it. p_done_before: a row without any run has
+-- been through the stages before that one all the same. Returns the runs, and the keys of their
+-- rows at the stage that is to begin.
 create or replace function millrace.new_runs(
-  p_pipeline_id int, p_entity_ids text[], p_stage_id int, p_done_before int default null
-) returns bigint[]
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
+  p_priority int, out ids bigint[], out keys text[]
+)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_pipeline millrace.pipelines;
-  v_copied record := millrace.copy_metadata(p_pipeline_id, p_entity_ids);
+  v_values millrace.row_values := millrace.values_of_entities(
+    p_pipeline.id, p_entity_ids, true, p_stage);
+  v_metadata bigint[];
+  v_faults text[];
   v_given text[];
-  v_traces uuid[];
-  v_runs bigint[];
-  v_stage millrace.version_stages;
 begin
-  perform millrace.refuse_metadata(v_copied.faults);
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  if v_pipeline.has_given then
-    v_given := millrace.given_at_first(
-      p_pipeline_id, v_pipeline.current_version_id, p_entity_ids);
+  if v_values.metadata is not null then
+    select c.ids, c.faults into v_metadata, v_faults
+    from millrace.copy_metadata(p_pipeline.id, p_entity_ids, v_values.metadata) c;
+    perform millrace.refuse_metadata(v_faults);
   end if;
-  if v_pipeline.trace_column is not null then
-    v_traces := millrace.traces_of_entities(p_pipeline_id, p_entity_ids);
+  if p_pipeline.has_given then
+    v_given := millrace.given_at_first(
+      p_pipeline.id, p_pipeline.current_version_id, p_entity_ids);
+  end if;
+  if v_values.traces is null then
+    -- Sorted, or each would go to another page of the index.
+    v_values.traces := array(select gen_random_uuid() from unnest(p_entity_ids) order by 1);
   end if;
   with added as (
-    insert into millrace.runs
-      (pipeline_id, version_id, entity_id, trace_id, metadata_id, given, created_at)
-    select p_pipeline_id, v_pipeline.current_version_id, e.id,
-      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], v_now
-    from unnest(p_entity_ids, v_traces, v_copied.ids, v_given)
-      e(id, trace_id, metadata_id, given)
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
+      priority, quota_of, quota_key, created_at)
+    select p_pipeline.id, p_pipeline.current_version_id, e.id,
+      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], p_priority,
+      case when p_pipeline.quota is not null then p_pipeline.id end,
+      case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
+    from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
+      e(id, trace_id, metadata_id, given, payer)
     returning id
   )
-  select coalesce(array_agg(a.id), '{}') into v_runs from added a;
-  select vs.* into v_stage
-  from millrace.version_stages vs
-  where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
-  if not found then
-    raise exception 'stage % is not part of the pipeline''s current version',
-      (select s.name from millrace.stages s where s.id = p_stage_id)
-      using errcode = 'MR004',
-        hint = 'It was dropped from the definition; queue another stage.';
+  select coalesce(array_agg(a.id), '{}') into ids from added a;
+  if p_pipeline.is_child then
+    perform millrace.inherit_place(ids);
   end if;
-  if v_pipeline.is_child then
-    perform millrace.inherit_place(v_runs);
+  if p_pipeline.sla is not null then
+    perform millrace.carry_since(ids);
   end if;
-  perform millrace.carry_since(v_pipeline, v_runs);
   if p_done_before is not null then
-    perform millrace.note_done_before(v_runs, p_done_before);
+    perform millrace.note_done_before(ids, p_done_before);
   end if;
-  perform millrace.copy_earlier_results(v_runs, array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = v_stage.version_id
-      and vs.stage_id <> p_stage_id
-      and vs.stage_id <> all (v_stage.dependents)
-      and not millrace.is_only_root(v_stage)));
-  return v_runs;
+  keys := v_values.keys;
 end
 $$;
 
@@ -164,10 +142,9 @@ end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
--- p_shown: the entities show it as queued already. Returns the stages with work.
+-- Returns the stages with work.
 create or replace function millrace.enqueue_stage(
-  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false,
-  p_shown boolean default false
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -183,7 +160,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name, p_shown);
+  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
 end
 $$;
 
@@ -211,7 +188,6 @@ begin
     join millrace.version_stages vs
       on vs.version_id = p.current_version_id
         and vs.stage_id = p_stage_id
-        and not millrace.is_only_root(vs)
     join millrace.version_stages o
       on o.version_id = vs.version_id
         and o.stage_id <> p_stage_id

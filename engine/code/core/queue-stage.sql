@@ -96,50 +96,48 @@ begin
 end
 $$;
 
--- Clears the columns of entities whose new runs are to start at a stage. Returns the runs that are
--- to begin still: a user's trigger may have ended some.
-create or replace function millrace.show_new_runs(
-  p_pipeline_id int, p_stage_id int, p_run_ids bigint[], p_entity_ids text[]
-) returns bigint[]
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if cardinality(p_entity_ids) = 0 then
-    return p_run_ids;
-  end if;
-  perform millrace.project_queued(p_pipeline_id, p_stage_id, vs.dependents, p_entity_ids)
-  from millrace.pipelines p
-  join millrace.version_stages vs
-    on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
-  where p.id = p_pipeline_id;
-  return millrace.runs_to_begin(p_stage_id, p_run_ids);
-end
-$$;
-
 -- Queues a stage for entities that the caller holds: new runs where none is live, else starting
 -- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
 -- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
--- begins. Returns the stages with work.
-create or replace function millrace.queue_here(
+-- begins. Wakes the stages that got work.
+create or replace function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before int default null
-) returns int[]
+  p_by_name boolean default true, p_done_before int default null, p_priority int default 0
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_began_at timestamptz := millrace.now();
-  v_counted boolean := (
-    select s.counted from millrace.stages s where s.id = p_stage_id);
-  v_live record;
+  v_pipeline millrace.pipelines;
+  v_stage millrace.version_stages;
+  v_on record;
+  v_live bigint[];
+  v_live_entities text[];
+  v_made record;
   v_new bigint[];
   v_wake int[] := '{}';
 begin
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  select vs.* into v_stage
+  from millrace.version_stages vs
+  where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
+  -- alone: every run of the version begins with this stage.
+  select s.name, s.counted, v_stage.needs = '{}' and v_stage.after = '[]' and (
+      select count(*) = 1
+      from millrace.version_stages vs
+      where vs.version_id = v_stage.version_id and vs.needs = '{}' and vs.after = '[]') as alone
+  into v_on
+  from millrace.stages s
+  where s.id = p_stage_id;
+  if v_stage.stage_id is null then
+    raise exception 'stage % is not part of the pipeline''s current version', v_on.name
+      using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
+  end if;
   -- Locked before it is decided who has none: without a projection, a worker that ends a run does
   -- not hold its row. "+ 0" has the runs sorted: to find them in order, a plan of a time when there
   -- were few would read them all.
-  select coalesce(array_agg(l.id), '{}') as runs, array_agg(l.entity_id) as entity_ids into v_live
+  select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into v_live, v_live_entities
   from (
     select r.id, r.entity_id
     from millrace.runs r
@@ -148,50 +146,54 @@ begin
       and r.status = 'running'
     order by r.id + 0
     for no key update) l;
-  if v_counted then
-    perform millrace.name_payers(p_pipeline_id, v_live.runs);
-  end if;
-  if cardinality(v_live.runs) > 0 then
+  if cardinality(v_live) > 0 then
     p_entity_ids := array(
-      select e
-      from unnest(p_entity_ids) e
-      where e not in (select l from unnest(v_live.entity_ids) l));
-  end if;
-  v_new := millrace.new_runs(p_pipeline_id, p_entity_ids, p_stage_id, p_done_before);
-  if cardinality(v_live.runs) > 0 then
-    v_wake := millrace.start_over(v_live.runs, p_stage_id, p_by_name);
+      select e from unnest(p_entity_ids) e where e not in (select unnest(v_live_entities)));
     p_dirty_ids := array(
-      select d
-      from unnest(p_dirty_ids) d
-      where d not in (select l from unnest(v_live.entity_ids) l));
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live_entities)));
   end if;
-  if v_counted then
-    perform millrace.name_payers(p_pipeline_id, v_new);
+  v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name, p_done_before, p_priority);
+  v_new := v_made.ids;
+  if not v_on.alone then
+    perform millrace.copy_earlier_results(v_new, array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = v_stage.version_id
+        and vs.stage_id <> p_stage_id
+        and vs.stage_id <> all (v_stage.dependents)));
   end if;
-  v_new := millrace.show_new_runs(p_pipeline_id, p_stage_id, v_new, p_dirty_ids);
-  v_new := millrace.skip_given_needs(v_new, p_stage_id);
-  if cardinality(v_new) > 0 then
-    v_wake := v_wake
-      || millrace.enqueue_stage(v_new, p_stage_id, p_by_name, cardinality(p_dirty_ids) = 0)
-      || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
+  if v_on.counted then
+    perform millrace.name_payers(
+      v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
   end if;
-  if v_counted then
-    perform millrace.note_starts(v_live.runs || v_new, v_began_at);
+  if cardinality(v_live) > 0 then
+    v_wake := millrace.start_over(v_live, p_stage_id, p_by_name);
   end if;
-  return v_wake;
-end
-$$;
-
--- Queues a stage for held entities and wakes it.
-create or replace function millrace.queue_stage(
-  p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before int default null
-) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.wake(millrace.queue_here(
-    p_pipeline_id, p_stage_id, p_entity_ids, p_dirty_ids, p_by_name, p_done_before));
+  if cardinality(p_dirty_ids) > 0 and v_pipeline.projection <> 'none' then
+    perform millrace.project_queued(p_pipeline_id, p_stage_id, v_stage.dependents, p_dirty_ids);
+    -- A user's trigger may have ended some.
+    v_new := millrace.runs_to_begin(p_stage_id, v_new);
+  end if;
+  if v_stage.needs <> '{}' or v_stage.after <> '[]' then
+    v_new := millrace.skip_given_needs(v_new, p_stage_id);
+    perform millrace.refuse_missing_needs(v_new, p_stage_id);
+  end if;
+  if cardinality(v_new) > 0 and v_stage.unconditional then
+    perform millrace.queue_attempts(
+      p_stage_id, v_new, true, case when v_new = v_made.ids then v_made.keys end);
+    v_wake := v_wake || p_stage_id;
+  elsif cardinality(v_new) > 0 then
+    v_wake := v_wake || millrace.begin_stage(
+      p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
+  end if;
+  if not v_on.alone and cardinality(v_new) > 0 then
+    v_wake := v_wake || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
+  end if;
+  if v_on.counted then
+    perform millrace.note_starts(
+      case when v_on.alone and v_stage.unconditional then v_live else v_live || v_new end,
+      v_began_at);
+  end if;
+  perform millrace.wake(v_wake);
 end
 $$;

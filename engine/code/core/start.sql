@@ -80,17 +80,15 @@ begin
     raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
       using errcode = 'MR003', hint = millrace.known_pipelines();
   end if;
+  perform millrace.refuse_priority(p_priority);
   v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
     raise exception 'table % has no row with % %',
       v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null')
       using errcode = 'MR003', hint = 'Insert the row first.';
   end if;
-  if p_stage is null then
-    v_stage_id := millrace.first_stage(v_pipeline.id);
-  else
-    v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
-  end if;
+  v_stage_id := case when p_stage is null then millrace.first_stage(v_pipeline.id)
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
   if p_restart is not true then
     -- Locked, so that a worker that ends it this moment goes first.
     select r.id into v_run
@@ -101,7 +99,8 @@ begin
     for no key update;
   end if;
   if v_run is null then
-    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held, p_stage is not null);
+    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held, p_stage is not null,
+      p_priority => coalesce(p_priority, 0));
     -- A run whose stages are all skipped is over already.
     v_run := (
       select max(r.id)
@@ -109,8 +108,10 @@ begin
       where r.pipeline_id = v_pipeline.id
         and r.entity_id = v_held[1]);
   end if;
-  if p_priority is not null and (
-      select r.status = 'running' from millrace.runs r where r.id = v_run) then
+  if (
+      select r.status = 'running' and r.priority <> p_priority
+      from millrace.runs r
+      where r.id = v_run) then
     perform millrace.prioritise_one(v_run, p_priority);
   end if;
   if p_restart then

@@ -1,7 +1,11 @@
 -- Queueing attempts, and showing it
 
--- Adds a queued attempt of a stage to each of the runs.
-create or replace function millrace.queue_attempts(p_stage_id int, p_run_ids bigint[]) returns void
+-- Adds a queued attempt of a stage to each of the runs. p_start: a person starts them, so that a
+-- tenant is charged; p_keys: the keys of their rows, in the order of the runs, where those are
+-- known.
+create or replace function millrace.queue_attempts(
+  p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
+) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -12,8 +16,19 @@ declare
     from millrace.attempts a
     where a.run_id = any (p_run_ids)
       and a.stage_id = p_stage_id);
+  v_stage millrace.stages;
+  v_groups text[];
 begin
-  insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.has_groups then
+    v_groups := millrace.groups_of_runs(v_stage, p_run_ids, p_keys);
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select distinct p_stage_id, g, v_now
+    from unnest(v_groups) g
+    order by g;
+  end if;
+  insert into millrace.attempts
+    (run_id, stage_id, number, queue_at, created_at, late_at, uncounted, concurrency_group)
   select r.id, p_stage_id,
     coalesce((
       select max(a.number)
@@ -21,13 +36,9 @@ begin
       where v_again
         and a.run_id = r.id
         and a.stage_id = p_stage_id), 0) + 1,
-    v_now, v_now, v_now + s.sla
-  from unnest(p_run_ids) r(id), millrace.stages s
-  where s.id = p_stage_id
+    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
+  from unnest(p_run_ids, v_groups) r(id, concurrency_group)
   order by r.id;
-  if (select s.has_groups from millrace.stages s where s.id = p_stage_id) then
-    perform millrace.assign_groups(p_stage_id, p_run_ids);
-  end if;
 end
 $$;
 

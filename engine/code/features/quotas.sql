@@ -52,52 +52,9 @@ as $$
   where s.pipeline_id = f.id and not s.counted;
 $$;
 
--- attach() writes a pipeline's __quota_keys function, which reads the tenants of its entities, and
--- quota_keys(), which leads to those of all pipelines. A column that was renamed since must not
--- make a user's own write fail, so then all have one tenant.
-create or replace function millrace.attach_quota(p_pipeline millrace.pipelines, p_key_type text)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_function text := p_pipeline.name || '__quota_keys';
-  v_ids int[];
-  v_names text[];
-begin
-  if p_pipeline.quota is null then
-    execute format('drop function if exists millrace.%I(text[])', v_function);
-  else
-    perform millrace.write_function(
-      format('%I(p_ids text[]) returns text[]', v_function), format($f$
-#variable_conflict use_variable
-begin
-  return %s;
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'quota_key_failed', %L || sqlerrm);
-    return array_fill(''::text, array[cardinality(p_ids)]);
-end $f$, millrace.keys_expression(p_pipeline, p_key_type, p_pipeline.quota ->> 'column', 'value'),
-      format('The tenants of pipeline %s cannot be read, so that its runs share one quota: ',
-        p_pipeline.name)));
-  end if;
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
-  into v_ids, v_names
-  from millrace.pipelines p
-  where p.quota is not null;
-  perform millrace.write_way('quota_keys', '(p_pipeline_id int, p_ids text[]) returns text[]',
-    v_ids,
-    array(select format('return millrace.%I(p_ids);', n || '__quota_keys') from unnest(v_names) n),
-    'the tenants that a pipeline''s entities belong to, in the order of their keys.');
-end
-$write$;
-
 -- Writes on runs that a person starts whose quota they count against. A row that was a child once
 -- counts against the quota of its former parent, unless its own pipeline has a quota.
-create or replace function millrace.name_payers(p_pipeline_id int, p_run_ids bigint[])
+create or replace function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -108,9 +65,7 @@ declare
 begin
   if cardinality(p_run_ids) = 0 then
     return;
-  elsif exists (
-      select from millrace.pipelines p
-      where p.id = p_pipeline_id and p.quota is null) then
+  elsif p_pipeline.quota is null then
     update millrace.runs r
     set quota_of = f.quota_of, quota_key = f.quota_key
     from unnest(p_run_ids) i
@@ -129,10 +84,13 @@ begin
   from millrace.runs r
   where r.id = any (p_run_ids);
   update millrace.runs r
-  set quota_of = p_pipeline_id, quota_key = k.key
-  from unnest(v_runs, millrace.quota_keys(p_pipeline_id, v_entities)) k(id, key)
+  set quota_of = p_pipeline.id, quota_key = k.key
+  from (
+    select u.id, coalesce(u.key, '') as key
+    from unnest(v_runs, (
+      millrace.values_of_entities(p_pipeline.id, v_entities, true, null)).payers) u(id, key)) k
   where r.id = k.id
-    and (r.quota_of is distinct from p_pipeline_id or r.quota_key is distinct from k.key);
+    and (r.quota_of is distinct from p_pipeline.id or r.quota_key is distinct from k.key);
 end
 $$;
 
@@ -153,9 +111,9 @@ begin
 end
 $$;
 
--- Marks what a person has just started, so that the claim of it is charged to its tenant: all that
--- was queued since p_since, in the runs and in child runs that began with it. Whichever is claimed
--- first pays.
+-- Marks what a person has just started and queue_attempts() has not, so that the claim of it is
+-- charged to its tenant: all that was queued since p_since, in the runs and in child runs that
+-- began with it. Whichever is claimed first pays.
 create or replace function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 returns void
 language plpgsql
@@ -180,7 +138,10 @@ begin
     -- "offset 0" keeps it a look-up for each run, however the planner counts them.
     select a.id
     from millrace.attempts a
-    where a.run_id = m.id and a.state = 'queued' and a.created_at >= p_since
+    where a.run_id = m.id
+      and a.state = 'queued'
+      and a.created_at >= p_since
+      and not a.uncounted
     offset 0) q;
   update millrace.attempts a set uncounted = true where a.id = any (v_ids);
 end

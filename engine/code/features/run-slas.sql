@@ -35,17 +35,12 @@ end
 $$;
 
 -- Lets the time of new runs count from where that of the row's former run does, if that failed, was
--- cancelled, or left a stage out by a bypass. Without bounds nobody asks.
-create or replace function millrace.carry_since(
-  p_pipeline millrace.pipelines, p_run_ids bigint[]
-) returns void
+-- cancelled, or left a stage out by a bypass.
+create or replace function millrace.carry_since(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_pipeline.sla is null then
-    return;
-  end if;
   update millrace.runs r
   set since = o.since
   from unnest(p_run_ids) i(id)

@@ -4,72 +4,35 @@
 -- key and class of priority. Whoever enqueues writes an attempt's group and inserts an arrival,
 -- which the next claim reads (claim-by-groups.sql), and waits for nobody.
 
--- Says which key a column's value stands for: the value itself or, for the part host, the host of a
--- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.
-create or replace function millrace.group_key(p_value text, p_part text) returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it
-  -- from others.
-  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
-  from (
-    select coalesce(
-      case when p_part = 'host' then
-        rtrim(lower((regexp_match(
-          btrim(p_value),
-          '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
-          'i'))[1]), '.')
-      end, p_value, '') as k) v
-$$;
-
--- Builds the expression that reads which keys the entities p_ids have in a column, in their order.
--- A call for each row costs more than all the rest, so what is short and taken whole needs none.
-create or replace function millrace.keys_expression(
-  p_pipeline millrace.pipelines,
-  p_key_type text,
-  p_column text,
-  p_part text)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select format(
-    'array('
-    'select %s from unnest(p_ids) with ordinality i(id, place) '
-    'cross join lateral ('
-    'select (select e.%I::text from %s e where e.%I = i.id::%s) as key offset 0) k '
-    'order by i.place)',
-    case when p_part is distinct from 'host'
-      then 'case when octet_length(k.key) > 400 then millrace.group_key(k.key, null) '
-        'else coalesce(k.key, '''') end'
-      else format('millrace.group_key(k.key, %L)', p_part)
-    end,
-    p_column, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type)
-$$;
-
--- Reads the keys of entities at a stage, in their order. A column that was renamed since must not
--- make a user's own write fail, so then all have the key ''.
-create or replace function millrace.group_keys(p_stage millrace.stages, p_entity_ids text[])
+-- Says in which groups of a stage these runs wait, in their order: by the keys of their rows, read
+-- here where nobody gives them, and by their priorities. Without a column for it all have one key.
+create or replace function millrace.groups_of_runs(
+  p_stage millrace.stages,
+  p_run_ids bigint[],
+  p_keys text[] default null)
 returns text[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
+  v_entity_ids text[];
+  v_priorities smallint[];
 begin
-  if p_stage.limits ? 'concurrency' then
-    return millrace.keys_of_entities(p_stage.pipeline_id, p_stage.name, p_entity_ids);
+  if p_keys is null or v_by_priority then
+    select array_agg(r.entity_id order by i.place), array_agg(r.priority order by i.place)
+    into v_entity_ids, v_priorities
+    from unnest(p_run_ids) with ordinality i(id, place)
+    left join millrace.runs r on r.id = i.id;
   end if;
-  return array_fill(''::text, array[cardinality(p_entity_ids)]);
-exception
-  when others then
-    if millrace.error_kind(sqlstate) <> 'lasting' then
-      raise;
-    end if;
-    perform millrace.report('error', 'group_key_failed',
-      format('The keys of stage %s cannot be read, so that its rows wait under one key: %s',
-        p_stage.name, sqlerrm),
-      jsonb_build_object('column', p_stage.limits #>> '{concurrency,column}'));
-    return array_fill(''::text, array[cardinality(p_entity_ids)]);
+  if p_keys is null and p_stage.limits ? 'concurrency' then
+    p_keys := (millrace.values_of_entities(
+      p_stage.pipeline_id, v_entity_ids, false, p_stage.name)).keys;
+  end if;
+  return array(
+    select case when v_by_priority then e.priority else 0 end || coalesce(e.key, '')
+    from unnest(p_run_ids, p_keys, v_priorities) with ordinality e(id, key, priority, place)
+    order by e.place);
 end
 $$;
 
@@ -83,26 +46,20 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
-  v_found record;
+  v_run_ids bigint[] := array(
+    select a.run_id
+    from unnest(p_attempt_ids) with ordinality i(id, place)
+    left join millrace.attempts a on a.id = i.id
+    order by i.place);
 begin
-  select array_agg(a.id) as ids,
-    array_agg(r.entity_id) as entity_ids,
-    array_agg(case when v_by_priority then r.priority else 0 end) as priorities
-  into v_found
-  from unnest(p_attempt_ids) i
-  join millrace.attempts a on a.id = i
-  join millrace.runs r on r.id = a.run_id;
-  if v_found.ids is null then
+  if cardinality(p_attempt_ids) = 0 then
     return;
   end if;
   with placed as (
     update millrace.attempts a
-    set concurrency_group = u.priority || u.key
-    from unnest(
-      v_found.ids,
-      v_found.priorities,
-      millrace.group_keys(p_stage, v_found.entity_ids)) u(id, priority, key)
+    set concurrency_group = u.concurrency_group
+    from unnest(p_attempt_ids, millrace.groups_of_runs(p_stage, v_run_ids))
+      u(id, concurrency_group)
     where a.id = u.id and a.state in ('queued', 'started', 'waiting')
     returning a.concurrency_group, a.queue_at, a.state
   )
@@ -220,65 +177,15 @@ begin
 end
 $$;
 
--- attach() writes a pipeline's __keys function, which reads the keys of its entities at each stage
--- with concurrency, and keys_of_entities(), which leads to those of all pipelines.
-create or replace function millrace.write_group_keys(
-  p_pipeline millrace.pipelines,
-  p_key_type text)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $write$
-declare
-  v_function text := p_pipeline.name || '__keys';
-  v_branches text;
-  v_ids int[];
-  v_names text[];
-begin
-  select string_agg(format(E'\n  when %L then return %s;', s.name, millrace.keys_expression(
-    p_pipeline, p_key_type, s.limits #>> '{concurrency,column}',
-    coalesce(s.limits #>> '{concurrency,part}', 'value'))), '' order by s.id)
-  into v_branches
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency';
-  if v_branches is null then
-    execute format('drop function if exists millrace.%I(text, text[])', v_function);
-  else
-    perform millrace.write_function(
-      format('%I(p_stage text, p_ids text[]) returns text[]', v_function), format($f$
-#variable_conflict use_variable
-begin
-  case p_stage%s
-  end case;
-end $f$, v_branches));
-  end if;
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
-  into v_ids, v_names
-  from millrace.pipelines p
-  where exists (
-    select from millrace.stages s
-    where s.pipeline_id = p.id and s.limits ? 'concurrency');
-  perform millrace.write_way('keys_of_entities',
-    '(p_pipeline_id int, p_stage text, p_ids text[]) returns text[]',
-    v_ids,
-    array(
-      select format('return millrace.%I(p_stage, p_ids);', n || '__keys') from unnest(v_names) n),
-    'the keys of entities at a stage with concurrency, in their order.');
-end
-$write$;
-
--- attach() writes the way from a pipeline's entities to their keys, sorts what is queued at its
--- stages with groups, and counts what is in work at those with limits. Every group is looked at
--- anew, since a limit may have been raised.
-create or replace function millrace.attach_groups(p_pipeline millrace.pipelines, p_key_type text)
-returns void
+-- Sorts what is queued at the stages of a pipeline that have groups, and counts what is in work at
+-- those with limits. Every group is looked at anew, since a limit may have been raised.
+create or replace function millrace.attach_groups(p_pipeline millrace.pipelines) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
 begin
-  perform millrace.write_group_keys(p_pipeline, p_key_type);
   for v_stage in
     select s.*
     from millrace.stages s

@@ -56,7 +56,7 @@ begin
 end
 $$;
 
--- Gives the live runs of these entities a priority.
+-- Gives the live runs of these entities a priority that they have not.
 create or replace function millrace.prioritise_entities(
   p_pipeline_id int,
   p_entity_ids text[],
@@ -68,16 +68,13 @@ as $$
 declare
   v_runs bigint[];
 begin
-  if p_priority not between 0 and 9 then
-    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
-      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
-  end if;
   with given as (
     update millrace.runs r
     set priority = p_priority
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
+      and r.priority <> p_priority
     returning r.id
   )
   select coalesce(array_agg(g.id), '{}') into v_runs from given g;
@@ -140,6 +137,7 @@ begin
   if p_stage is not null then
     v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
   end if;
+  perform millrace.refuse_priority(p_priority);
   v_new := millrace.keys_named(v_pipeline, p_entity_ids);
   v_held := millrace.lock_rows_named(v_pipeline, v_new, true);
   perform millrace.refuse_missing_rows(v_pipeline, v_new, v_held);
@@ -155,7 +153,8 @@ begin
       where e.id not in (select l from unnest(v_live) l)
       order by e.place);
   end if;
-  perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
+  perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null,
+    p_priority => coalesce(p_priority, 0));
   if p_priority is not null then
     perform millrace.prioritise_entities(v_pipeline.id, v_held, p_priority);
   end if;

@@ -1,6 +1,19 @@
 -- Switches: what a person turns while work goes on. A pipeline or a stage is paused and unpaused; a
 -- run is given a priority.
 
+-- Raises MR002 where a priority is none; null is that of who names none.
+create or replace function millrace.refuse_priority(p_priority int) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  end if;
+end
+$$;
+
 -- Gives one run a priority.
 create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
 language plpgsql
