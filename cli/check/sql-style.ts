@@ -23,8 +23,8 @@ const generated = ['engine/code/core/definition-schema.sql', 'engine/uninstall.s
 
 /** Migrations that a program writes: the engine's, and those of pipelines. */
 const generatedMigration = /_(?:millrace(?:_\d[\d.]*)?|pipeline_\w+|(?:shared|dropped)_limits)\.sql$/;
-/** The first migration that has to keep to the style. One that was released before never changes. */
-const firstStyledMigration = '20261123010000';
+/** The first migration that keeps to the style: leads, books and documents, before it, are wider. */
+const firstStyledMigration = '20261101005000';
 
 /** Looks at the SQL of engine/ and of the examples below `root`. Resolves to a line for each fault, empty when there is none. */
 export async function checkSqlStyle(root: string, ignored = generated): Promise<string> {

@@ -383,3 +383,184 @@ create policy extracted_text_of_own_documents on storage.objects for select to a
   using (bucket_id = 'extracted_text' and exists (
     select from public.document d
     where d.id = case when name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[.]txt$' then left(name, 36)::uuid end and d.created_at <= updated_at));
+
+-- Documents: evidence and summary
+--
+-- pipeline_phase has a row for each attempt at a phase, pipeline_job one for each document. Both are views over the engine's
+-- own rows, so that there is one source of truth: an attempt, its run and the document's columns change in one transaction,
+-- evidence and summary together. Whoever sees a document sees its job and its phases. A document keeps the one row of its job,
+-- with what all of its runs have cost, once its runs are pruned; its phases go with the runs.
+--
+-- The engine's schema stays closed. Two functions in the schema `millrace_evidence`, in which nobody but the service may name anything, read
+-- it for one document with their owner's rights; the views call them for those documents alone that row-level security shows.
+
+-- Sums up what all runs of a document have cost, those that were pruned too, as the metadata of its
+-- job have it.
+create function millrace_evidence.document_costs(p_document_id uuid) returns jsonb
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  with way as (
+    select p.id
+    from millrace.pipelines p
+    where p.name in ('documents', 'document_monolith')
+  ), cost as (
+    select s.name as phase, t.cost_usd
+    from millrace.attempt_costs(array(
+      select r.id
+      from millrace.runs r
+      join way w on w.id = r.pipeline_id
+      where r.entity_id = p_document_id::text)) t
+    join millrace.stages s on s.id = t.stage_id
+    union all
+    select k.key, k.value::numeric
+    from millrace.former_runs f
+    join way w on w.id = f.pipeline_id
+    cross join lateral jsonb_each_text(f.costs) k
+    where f.entity_id = p_document_id::text
+  ), total as (
+    select c.phase, sum(c.cost_usd) as cost_usd
+    from cost c
+    where c.cost_usd is not null
+    group by c.phase
+  )
+  select jsonb_build_object(
+    'cost_usd', coalesce(jsonb_object_agg(t.phase, t.cost_usd), '{}'),
+    'total_cost_usd', sum(t.cost_usd))
+  from total t
+$$;
+comment on function millrace_evidence.document_costs(uuid) is
+  'What all runs of a document have cost, by phase and in total; null where nobody named a price.';
+
+-- Reads a document's latest run, or what is left of it. Which phase a former run had come to that
+-- failed is not.
+create function millrace_evidence.document_job(p_document_id uuid)
+returns table (
+  run_id bigint, trace_id uuid, pipeline text, current_phase text, status text, metadata jsonb,
+  created_at timestamptz, started_at timestamptz, completed_at timestamptz, updated_at timestamptz
+)
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select j.id, j.trace_id, p.name,
+    case j.status
+      when 'completed' then 'completed'
+      else (
+        select s.name
+        from millrace.version_stages vs
+        join millrace.stages s on s.id = vs.stage_id
+        where vs.version_id = j.version_id and not millrace.is_done(j.id, vs.stage_id)
+        order by vs.position
+        limit 1)
+    end,
+    case j.status
+      when 'running' then 'processing'
+      when 'completed' then 'completed'
+      else 'failed'
+    end,
+    coalesce(j.metadata, '{}') || millrace_evidence.document_costs(p_document_id),
+    j.created_at, j.started_at, j.finished_at, j.updated_at
+  from (
+    select r.id, r.pipeline_id, r.version_id, r.trace_id, r.status,
+      millrace.metadata_of(r.id) as metadata, r.created_at, a.started_at, r.finished_at,
+      a.updated_at
+    from millrace.runs r
+    cross join lateral (
+      select min(t.started_at) as started_at,
+        max(greatest(t.created_at, t.started_at, t.finished_at)) as updated_at
+      from millrace.attempts t
+      where t.run_id = r.id) a
+    where r.entity_id = p_document_id::text
+    union all
+    select f.run_id, f.pipeline_id, null, f.trace_id, f.status, f.metadata, f.created_at,
+      f.started_at, f.finished_at, f.finished_at
+    from millrace.former_runs f
+    where f.entity_id = p_document_id::text) j
+  join millrace.pipelines p on p.id = j.pipeline_id
+    and p.name in ('documents', 'document_monolith')
+  order by j.id desc
+  limit 1
+$$;
+comment on function millrace_evidence.document_job(uuid) is
+  'A document''s latest run, which stays when it is pruned. Its metadata is what the document had '
+  'when it started, with what all of its runs have cost, by phase and in total.';
+
+create function millrace_evidence.document_phases(p_document_id uuid)
+returns table (id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count int, parent_phase_id bigint, metadata jsonb, queued_at timestamptz, started_at timestamptz, completed_at timestamptz)
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select a.id, r.id, p.name, s.name,
+    case a.state when 'queued' then 'queued' when 'started' then 'processing' when 'waiting' then 'processing'
+      when 'completed' then 'completed' when 'skipped' then 'skipped' else 'failed' end,
+    a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' 
+      else a.error - 'detail' || jsonb_build_object('message', millrace.owner_message(a.error, a.id)) end,
+    a.retry_count, a.parent_id,
+    coalesce(a.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
+    a.created_at, a.started_at, a.finished_at
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id and p.name in ('documents', 'document_monolith')
+  cross join lateral (
+    select jsonb_object_agg(t.attempt_id, t.cost_usd) as costs
+    from (select t.attempt_id, sum(t.cost_usd) as cost_usd from millrace.attempt_costs(array[r.id]) t group by t.attempt_id) t) c
+  join millrace.attempts a on a.run_id = r.id
+  join millrace.stages s on s.id = a.stage_id
+  where r.entity_id = p_document_id::text
+    -- A result that a run took over from the one before is no attempt of its own.
+    and not exists (select from millrace.attempts f where f.id = a.parent_id and f.run_id <> a.run_id)
+$$;
+comment on function millrace_evidence.document_phases(uuid) is 'Every attempt at a document''s phases, of all its runs. The metadata is what the attempt used up; cost counts that of its chunks.';
+
+revoke all on function millrace_evidence.document_costs(uuid), millrace_evidence.document_job(uuid),
+  millrace_evidence.document_phases(uuid)
+  from public;
+grant execute on function millrace_evidence.document_job(uuid), millrace_evidence.document_phases(uuid) to authenticated, service_role;
+
+create view public.pipeline_job with (security_invoker = true) as
+select d.id, d.id as document_id, j.current_phase, j.status, j.metadata, j.created_at, j.started_at, j.completed_at, j.updated_at, j.run_id, j.trace_id, j.pipeline
+from public.document d cross join lateral millrace_evidence.document_job(d.id) j;
+comment on view public.pipeline_job is
+  'One row a document: its latest run, whichever way it goes, pruned or not. The id is the '
+  'document''s, since it has one job.';
+comment on column public.pipeline_job.current_phase is 'The first phase that is not done, or completed. The old way has the one phase monolith.';
+comment on column public.pipeline_job.metadata is 'source_name, source_platform, clerk_org_id and what else the document had when the run started; cost_usd by phase and total_cost_usd, of all its runs.';
+
+create view public.pipeline_phase with (security_invoker = true) as
+select f.id, d.id as pipeline_job_id, f.phase, f.status, l.input_location, case when f.status = 'completed' then l.output_location end as output_location,
+  f.error ->> 'message' as error_message, f.error ->> 'code' as error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline
+from public.document d
+cross join lateral millrace_evidence.document_phases(d.id) f
+cross join lateral (
+  select case
+      when f.phase in ('extraction', 'monolith') then 'documents/' || d.source_path
+      when f.phase = 'chunking' then 'extracted_text/' || d.id || '.txt'
+      when f.phase = 'kg_ingest' then 'chunk?document_id=eq.' || d.id end as input_location,
+    case
+      when f.phase = 'extraction' then f.output ->> 'text_location'
+      when f.phase = 'chunking' then f.output ->> 'output_location'
+      when f.phase in ('kg_ingest', 'monolith') then 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.' || d.id end as output_location
+) l;
+comment on view public.pipeline_phase is
+  'One row for each attempt at a phase, of those runs of a document that are kept; a retry names '
+  'its parent. started and waiting show as processing, cancelled as failed.';
+comment on column public.pipeline_phase.input_location is 'A bucket of Storage and the name in it, or rows as the Data API serves them; null for phases that this view does not know.';
+
+create view public.document_costs with (security_invoker = true) as
+select j.metadata ->> 'clerk_org_id' as clerk_org_id, j.metadata ->> 'source_platform' as source_platform, count(*) as documents,
+  count(*) filter (where j.status = 'completed') as completed, sum((j.metadata ->> 'total_cost_usd')::numeric) as cost_usd
+from public.pipeline_job j group by 1, 2;
+comment on view public.document_costs is 'What documents have cost, all their runs together, for each organisation and platform.';
+
+create view public.document_ways with (security_invoker = true) as
+select p.name as pipeline, count(*) as runs, count(*) filter (where r.status = 'completed') as completed,
+  count(*) filter (where r.status = 'failed') as failed,
+  percentile_cont(0.5) within group (order by r.finished_at - r.created_at) filter (where r.status = 'completed') as median_time,
+  sum(millrace.cost_of(r.id)) as cost_usd
+from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+where p.name in ('documents', 'document_monolith')
+group by p.name;
+comment on view public.document_ways is 'Both ways of the cut-over side by side, over all runs that are kept: how they ended, how long they took, what they cost. For the owner alone.';
+
+revoke all on public.document_ways from anon, authenticated, service_role;
+revoke all on public.pipeline_job, public.pipeline_phase, public.document_costs
+  from anon, authenticated, service_role;
+grant select on public.pipeline_job, public.pipeline_phase, public.document_costs to authenticated, service_role;

@@ -139,17 +139,17 @@ test('a short helper stays where something beside its caller needs it by name', 
   expect(await of(helper.replace('  select 1;', Array(10).fill('  select 1;').join('\n')) + caller)).toBe('');
 });
 
-test('migrations of examples keep to the style, but for generated ones and those released before it', async () => {
+test('migrations of examples keep to the style, but for generated ones and the three before it', async () => {
   const wide = `-- ${'e'.repeat(98)}\n`;
   const add = functionOf({ name: 'public.add_up', path: '' });
   const said = await checked({
     'supabase/migrations/20261101002000_leads.sql': wide,
-    'supabase/migrations/20261123000000_millrace_0.2.0.sql': wide,
-    'supabase/migrations/20261123010204_pipeline_articles.sql': wide,
-    'supabase/migrations/20261123010000_articles.sql': `${wide + add}comment on function public.add_up(int) is 'Adds.';\n`,
+    'supabase/migrations/20261101000000_millrace.sql': wide,
+    'supabase/migrations/20261102000001_pipeline_articles.sql': wide,
+    'supabase/migrations/20261101005000_articles.sql': `${wide + add}comment on function public.add_up(int) is 'Adds.';\n`,
   });
   expect(said.split('\n')).toEqual([
-    'supabase/migrations/20261123010000_articles.sql:1: 101 columns, at most 100',
-    'supabase/migrations/20261123010000_articles.sql:3: public.add_up does not set search_path = pg_catalog, pg_temp',
+    'supabase/migrations/20261101005000_articles.sql:1: 101 columns, at most 100',
+    'supabase/migrations/20261101005000_articles.sql:3: public.add_up does not set search_path = pg_catalog, pg_temp',
   ]);
 });
