@@ -91,8 +91,9 @@ begin
       -- What has waited for long is not to wait until the stage has nothing else to do.
       and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
-      and (not p_stage.has_groups
-        or (millrace.room_of_key(p_stage, a.concurrency_group)).room > 0)
+      and (not p_stage.has_groups or (
+        select r.room > 0
+        from millrace.room_of_keys(p_stage, array[a.concurrency_group]) r))
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);

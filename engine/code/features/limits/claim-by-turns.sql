@@ -11,9 +11,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with visited as materialized (
-    select u.concurrency_group, least(p_share,
-      (millrace.room_of_key(p_stage, u.concurrency_group)).room)::int as share
-    from unnest(p_groups) u(concurrency_group)
+    select r.concurrency_group, least(p_share, r.room)::int as share
+    from millrace.room_of_keys(p_stage, p_groups) r
   ), picked as materialized (
     select a.id, v.concurrency_group
     from visited v

@@ -171,11 +171,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with looked as materialized (
-    select u.concurrency_group, u.place, n.queue_at,
+    select concurrency_group, u.place, n.queue_at,
       u.concurrency_group = any (p_served) as served,
       r.is_full, r.opens_at
     from unnest(p_groups) with ordinality u(concurrency_group, place)
-    cross join lateral millrace.room_of_key(p_stage, u.concurrency_group) r
+    join millrace.room_of_keys(p_stage, p_groups) r using (concurrency_group)
     left join lateral (
       select a.queue_at
       from millrace.attempts a

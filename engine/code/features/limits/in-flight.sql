@@ -153,23 +153,12 @@ begin
 end
 $$;
 
--- Counts what is in flight at stages, of one key where that is named, up to a number.
-create or replace function millrace.in_flight_at(
-  p_stage_ids int[], p_most int, p_key text default null
-) returns int
+-- Counts what is in flight at stages, up to a number.
+create or replace function millrace.in_flight_at(p_stage_ids int[], p_most int) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_key is not null then
-    return (
-      select count(*)
-      from (
-        select
-        from millrace.in_flight f
-        where f.stage_id = p_stage_ids[1] and f.key = p_key
-        limit p_most) f);
-  end if;
   return (
     select count(*)
     from (

@@ -21,7 +21,7 @@
 --   enters     locks the stage's limits, its own first and the shared ones by their ids, so that
 --              what it counts stays true until it commits; one that holds entities, since it
 --              records results in the same call, never waits for them and is told to come again
---   asks       room_under() each of them, and room_of_key()
+--   asks       room_under() each of them, and room_of_keys()
 --   takes      places and tokens of keys with what it claims, tokens at the end
 --   gives back what its batch has no room for, or what a tenant has not
 --
@@ -48,13 +48,15 @@ begin
   elsif not p_may_wait then
     return false;
   end if;
-  perform set_config('lock_timeout', '800ms', true);
-  perform pg_advisory_xact_lock(hashtext('millrace.limit'), v_key);
-  perform set_config('lock_timeout', v_timeout, true);
-  return true;
-exception
-  when lock_not_available then
-    return false;
+  begin
+    perform set_config('lock_timeout', '800ms', true);
+    perform pg_advisory_xact_lock(hashtext('millrace.limit'), v_key);
+    perform set_config('lock_timeout', v_timeout, true);
+    return true;
+  exception
+    when lock_not_available then
+      return false;
+  end;
 end
 $$;
 
@@ -125,18 +127,23 @@ as $$
 declare
   v_is_shared boolean := p_limit.stage_id is null;
   v_max int := (p_limit.limits ->> 'max_in_flight')::numeric;
-  v_share record;
+  v_stages int[] := array[p_stage.id];
+  v_rivals int := 1;
+  v_is_next boolean := true;
   v_tokens record;
 begin
   room := p_wanted;
-  v_share := millrace.rivals_of(p_limit, p_stage.id);
+  if v_is_shared then
+    v_stages := array(
+      select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id);
+    select r.rivals, r.is_next into v_rivals, v_is_next
+    from millrace.rivals_of(p_limit.id, p_stage.id) r;
+  end if;
   if p_stage.function_name is not null then
     if v_max is not null then
-      room := least(room, v_max - millrace.in_flight_at(
-        array(select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id),
-        v_max));
-      if room > 0 and v_share.rivals > 1 then
-        room := least(room, millrace.share_for(v_max, v_share.rivals, true)
+      room := least(room, v_max - millrace.in_flight_at(v_stages, v_max));
+      if room > 0 and v_rivals > 1 then
+        room := least(room, millrace.share_for(v_max, v_rivals, true)
           - millrace.in_flight_at(array[p_stage.id], v_max));
       end if;
     end if;
@@ -148,7 +155,7 @@ begin
   end if;
   if room > 0 and p_limit.limits ? 'rate' then
     v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket);
-    room := least(room, millrace.share_for(v_tokens.room, v_share.rivals, v_share.is_next));
+    room := least(room, millrace.share_for(v_tokens.room, v_rivals, v_is_next));
     if room = 0 and v_tokens.room > 0 then
       -- It is another stage's turn, which may have no worker at this moment.
       wait_ms := 1000;
@@ -191,40 +198,38 @@ begin
 end
 $$;
 
--- Says how many attempts of a group's key a stage may begin now: infinity where no limit asks for
--- keys. is_full: the key has no place; opens_at: when it has a token again, where it has none.
-create or replace function millrace.room_of_key(
-  p_stage millrace.stages, p_group text,
-  out room float8, out is_full boolean, out opens_at timestamptz
-)
+-- Says of groups how many attempts of their keys a stage may begin now: infinity where no limit
+-- asks for keys. is_full: the key has no place; opens_at: when it has a token again, where it has
+-- none.
+create or replace function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
+returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_key text := substr(p_group, 2);
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
-  v_rate record;
-  v_tokens record;
+  v_shares boolean := p_stage.limits ? 'shared';
 begin
-  room := 'infinity';
-  is_full := false;
-  if v_most is not null then
-    room := v_most - millrace.in_flight_at(array[p_stage.id], v_most, v_key);
-    is_full := room <= 0;
-  end if;
-  if p_stage.limits ? 'shared' then
-    for v_rate in
-      select l.limits -> 'key_rate' as rate, coalesce(k.bucket, millrace.full_bucket()) as bucket
+  return query
+    select g.name, least(coalesce(p.places, 'infinity'), coalesce(t.room, 'infinity')),
+      coalesce(p.places <= 0, false), t.opens_at
+    from unnest(p_groups) g(name)
+    cross join lateral (
+      select case when v_most is not null then v_most - (
+        select count(*)
+        from (
+          select
+          from millrace.in_flight f
+          where f.stage_id = p_stage.id and f.key = substr(g.name, 2)
+          limit v_most) f) end::float8 as places) p
+    left join lateral (
+      select min(r.room) as room, max(r.opens_at) as opens_at
       from millrace.limited_stages m
-      join millrace.limits l on l.id = m.limit_id
-      left join millrace.limit_keys k on k.limit_id = l.id and k.key = v_key
-      where m.stage_id = p_stage.id and l.limits ? 'key_rate'
-    loop
-      v_tokens := millrace.room_in(v_rate.rate, v_rate.bucket);
-      room := least(room, v_tokens.room);
-      opens_at := greatest(opens_at, v_tokens.opens_at);
-    end loop;
-  end if;
+      join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
+      left join millrace.limit_keys k on k.limit_id = l.id and k.key = substr(g.name, 2)
+      cross join lateral millrace.room_in(
+        l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket())) r
+      where v_shares and m.stage_id = p_stage.id) t on v_shares;
 end
 $$;
 
@@ -236,11 +241,15 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if millrace.counts_in_flight(p_stage.limits) then
+  if p_stage.has_groups and millrace.counts_in_flight(p_stage.limits) then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
     select a.id, p_token, p_stage.id, coalesce(substr(a.concurrency_group, 2), ''), p_worker_id
     from millrace.attempts a
     where a.id = any (p_attempt_ids);
+  elsif millrace.counts_in_flight(p_stage.limits) then
+    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
+    select i, p_token, p_stage.id, '', p_worker_id
+    from unnest(p_attempt_ids) i;
   end if;
   if p_stage.limits ? 'shared' and p_stage.has_groups then
     perform millrace.take_of_keys(p_stage.id, p_attempt_ids, 1);
@@ -342,7 +351,9 @@ begin
         and a.isolated
         and a.queue_at <= millrace.now()
         and a.state = 'queued'
-        and (millrace.room_of_key(p_stage, a.concurrency_group)).room > 0);
+        and (
+          select r.room > 0
+          from millrace.room_of_keys(p_stage, array[a.concurrency_group]) r));
 end
 $$;
 

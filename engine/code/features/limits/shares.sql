@@ -6,10 +6,10 @@
 -- that are short may have, and of a rate what is left of an equal part. An odd token goes to
 -- whoever has waited longest. While no other stage is short, nobody is held back and nothing noted.
 
--- Says how many stages want something of a limit, this one included, and whether it is this one's
--- turn: no other of them has waited longer.
+-- Says how many stages want something of a shared limit, this one included, and whether it is this
+-- one's turn: no other of them has waited longer.
 create or replace function millrace.rivals_of(
-  p_limit millrace.limits, p_stage_id int, out rivals int, out is_next boolean
+  p_limit_id int, p_stage_id int, out rivals int, out is_next boolean
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -18,20 +18,16 @@ declare
   -- As long as a stage that got nothing may be without a worker, until the sweep has woken it.
   v_since timestamptz := millrace.now() - interval '15 seconds';
 begin
-  rivals := 1;
-  is_next := true;
-  if p_limit.stage_id is null then
-    select 1 + count(*),
-      coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
-        select coalesce(o.taken_at, '-infinity')
-        from millrace.limited_stages o
-        where o.limit_id = p_limit.id and o.stage_id = p_stage_id), true)
-    into rivals, is_next
-    from millrace.limited_stages m
-    where m.limit_id = p_limit.id
-      and m.stage_id <> p_stage_id
-      and m.short_at > v_since;
-  end if;
+  select 1 + count(*),
+    coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
+      select coalesce(o.taken_at, '-infinity')
+      from millrace.limited_stages o
+      where o.limit_id = p_limit_id and o.stage_id = p_stage_id), true)
+  into rivals, is_next
+  from millrace.limited_stages m
+  where m.limit_id = p_limit_id
+    and m.stage_id <> p_stage_id
+    and m.short_at > v_since;
 end
 $$;
 
