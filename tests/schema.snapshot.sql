@@ -868,7 +868,7 @@ table millrace.pipelines
   column projection text not null
   column quota jsonb
   column quota_changed_at timestamp with time zone
-  column retention jsonb
+  column retention_days integer
   column sla jsonb
   column status jsonb
   column switched_line bigint
@@ -899,11 +899,9 @@ table millrace.prune_progress with (fillfactor=50)
   column removed bigint not null default 0
   column seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
   column seen_id bigint not null default 0
-  column seen_row tid not null default '(0,0)'::tid
-  column table_name text not null default ''::text
   constraint prune_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
-  constraint prune_progress_pkey PRIMARY KEY (pipeline_id, table_name)
-  CREATE UNIQUE INDEX prune_progress_pkey ON millrace.prune_progress USING btree (pipeline_id, table_name)
+  constraint prune_progress_pkey PRIMARY KEY (pipeline_id)
+  CREATE UNIQUE INDEX prune_progress_pkey ON millrace.prune_progress USING btree (pipeline_id)
 table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
   column at timestamp with time zone not null
   column codes text[]
@@ -958,12 +956,6 @@ table millrace.releases
   column release text not null
   constraint releases_pkey PRIMARY KEY (level)
   CREATE UNIQUE INDEX releases_pkey ON millrace.releases USING btree (level)
-view millrace.retained_tables
-  column column_name text
-  column days integer
-  column pipeline_id integer
-  column table_name text
-  as  SELECT p.id AS pipeline_id, ''::text AS table_name, NULL::text AS column_name, millrace.retention_days(p.*) AS days FROM millrace.pipelines p UNION ALL SELECT p.id AS pipeline_id, t.name AS table_name, (array_agg(t."column" ORDER BY t.days))[1] AS column_name, min(t.days) AS days FROM millrace.pipelines p CROSS JOIN LATERAL jsonb_to_recordset(p.retention -> 'tables'::text) t(name text, "column" text, days integer) GROUP BY p.id, t.name;
 view millrace.retention
   column began_at timestamp with time zone
   column days integer
@@ -972,8 +964,7 @@ view millrace.retention
   column oldest_due timestamp with time zone
   column pipeline text
   column removed bigint
-  column table_name text
-  as  SELECT p.name AS pipeline, NULLIF(t.table_name, ''::text) AS table_name, t.days, d.due, d.oldest AS oldest_due, g.removed, g.began_at, g.ended_at FROM millrace.retained_tables t JOIN millrace.pipelines p ON p.id = t.pipeline_id LEFT JOIN millrace.prune_progress g ON g.pipeline_id = t.pipeline_id AND g.table_name = t.table_name CROSS JOIN LATERAL millrace.due_to_prune(t.pipeline_id, t.table_name, t.column_name, t.days, CASE WHEN g.ended_at IS NULL THEN COALESCE(g.seen_at, '-infinity'::timestamp with time zone) ELSE '-infinity'::timestamp with time zone END) d(due, oldest) ORDER BY p.name, t.table_name;
+  as  SELECT p.name AS pipeline, millrace.retention_days(p.*) AS days, d.due, d.oldest AS oldest_due, g.removed, g.began_at, g.ended_at FROM millrace.pipelines p LEFT JOIN millrace.prune_progress g ON g.pipeline_id = p.id CROSS JOIN LATERAL ( SELECT count(*) AS due, min(o.finished_at) AS oldest FROM ( SELECT r.finished_at FROM millrace.runs r WHERE r.pipeline_id = p.id AND r.finished_at >= CASE WHEN g.ended_at IS NULL THEN COALESCE(g.seen_at, '-infinity'::timestamp with time zone) ELSE '-infinity'::timestamp with time zone END AND r.finished_at < (millrace.now() - make_interval(days => millrace.retention_days(p.*))) ORDER BY r.finished_at LIMIT 10000) o) d ORDER BY p.name;
 table millrace.row_costs
   column cpu_ms real not null
   column learned_at timestamp with time zone not null
@@ -2445,5 +2436,6 @@ table public.topic row level security
   policy topic_remove permissive delete to authenticated using ( SELECT is_curator() AS is_curator)
   grant delete, insert, select, update to authenticated
   grant delete, insert, select, update to service_role
+schedule links-delete-old-pages "*/10 * * * *" select public.delete_old_link_pages(60)
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" call millrace.sweep_all()

@@ -20,7 +20,7 @@ create table millrace.pipelines (
   has_given boolean not null default false,
   sla jsonb,
   label_column text,
-  retention jsonb,
+  retention_days int,
   switched_line bigint,
   trace_column text
 );
@@ -48,9 +48,8 @@ comment on column millrace.pipelines.sla is
 comment on column millrace.pipelines.label_column is
   'The column of the entity by which people know a row, such as a URL or a title; null where none '
   'is declared.';
-comment on column millrace.pipelines.retention is
-  'How many days its runs are kept, and the rows of which tables: {days, tables: [{name, column, '
-  'days}]}; null for the setting retention_days and no tables.';
+comment on column millrace.pipelines.retention_days is
+  'How many days its finished runs are kept; null for the setting retention_days.';
 comment on column millrace.pipelines.switched_line is
   'The line of the journal that tells who paused it or let it go on.';
 comment on column millrace.pipelines.trace_column is

@@ -18,17 +18,15 @@ comment on table millrace.check_progress is
 insert into millrace.check_progress default values;
 
 create table millrace.prune_progress (
-  pipeline_id int not null
+  pipeline_id int
+    constraint prune_progress_pkey primary key
     constraint prune_progress_pipeline_fkey references millrace.pipelines on delete cascade,
-  table_name text not null default '',
   seen_at timestamptz not null default '-infinity',
   seen_id bigint not null default 0,
-  seen_row tid not null default '(0,0)',
   removed bigint not null default 0,
   began_at timestamptz not null,
-  ended_at timestamptz,
-  constraint prune_progress_pkey primary key (pipeline_id, table_name)
+  ended_at timestamptz
 ) with (fillfactor = 50);
 comment on table millrace.prune_progress is
-  'How far the present round of pruning is, or what the last one came to: one row for the runs of '
-  'a pipeline (table_name is empty), and one for each table that it declares.';
+  'How far the present round of pruning is with the runs of each pipeline, or what the last one '
+  'came to.';

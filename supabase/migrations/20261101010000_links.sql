@@ -930,6 +930,45 @@ comment on view public.link_queues is
   'What waits in each queue of the links, what is being tried again, and what is in work; ingest '
   'counts sources.';
 
+-- Raw and staged pages are kept so many days, jobs and companies for ever. A call deletes 10,000
+-- rows of a table at most, and passes over what somebody holds: the next one comes ten minutes
+-- later.
+create function public.delete_old_link_pages(p_days int) returns int
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kept record;
+  v_count int;
+  v_deleted int := 0;
+begin
+  for v_kept in
+    select *
+    from (values
+      ('public.linkedin_jobs_raw'::regclass, 'fetched_at', p_days),
+      ('public.linkedin_posts_raw', 'fetched_at', p_days),
+      ('public.linkedin_jobs_stage', 'processed_at', p_days),
+      ('public.linkedin_posts_stage', 'processed_at', p_days),
+      -- Pages that no attempt has taken: a day is longer than any job is waited for.
+      ('public.link_page_drafts', 'fetched_at', 1)) k(page_table, at, days)
+  loop
+    execute format('delete from %1$s where ctid = any (array(select ctid from %1$s where %2$I < $1 '
+      'order by %2$I limit 10000 for update skip locked))', v_kept.page_table, v_kept.at)
+    using millrace.now() - make_interval(days => v_kept.days);
+    get diagnostics v_count = row_count;
+    v_deleted := v_deleted + v_count;
+  end loop;
+  return v_deleted;
+end
+$$;
+comment on function public.delete_old_link_pages(int) is
+  'Deletes raw and staged pages of links after so many days, and returns how many. pg_cron calls '
+  'it every ten minutes; to keep them longer, schedule links-delete-old-pages anew.';
+revoke all on function public.delete_old_link_pages(int)
+  from public, anon, authenticated, service_role;
+select cron.schedule(
+  'links-delete-old-pages', '*/10 * * * *', 'select public.delete_old_link_pages(60)');
+
 alter table public.link_page_drafts enable row level security;
 revoke all on public.link_page_drafts, public.link_queues
   from anon, authenticated, service_role;

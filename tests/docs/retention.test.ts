@@ -20,25 +20,25 @@ async function fetched(engine: Engine, clips: PipelineDefinition): Promise<strin
 const faults = (engine: Engine, what: string) =>
   engine.value<string>('select detail from millrace.doctor() where not ok and what like $1', [what]);
 
-test('raw pages go after thirty days, runs after sixty, and both are told of', async ({ engine }) => {
+test('runs go after sixty days, raw pages when the job of the page says', async ({ engine }) => {
   const page = await open(engine);
   await fetched(engine, page.exported<PipelineDefinition>('clips'));
-  const shown = () => page.run(engine, 'select table_name, days, due');
-  await engine.advance('31 days');
-  expect(await shown()).toMatchObject([
-    { table_name: null, days: 60, due: '0' },
-    { table_name: 'public.raw_clips', days: 30, due: '1' },
-  ]);
-  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 0, rows: 1, more: false });
-  await engine.advance('30 days');
-  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 1, rows: 0, more: false });
-  expect(await shown()).toMatchObject([{ due: '0', removed: '1' }, { due: '0' }]);
+  const shown = () => page.run(engine, 'select days, due');
+  await engine.advance('61 days');
+  expect(await shown()).toMatchObject([{ days: 60, due: '1', removed: null }]);
+  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 1, more: false });
+  expect(await shown()).toMatchObject([{ days: 60, due: '0', removed: '1' }]);
   expect(await page.run(engine, 'select what, ok, detail')).toMatchObject([{ ok: true }]);
-  await engine.sql.query('update millrace.prune_progress set ended_at = null');
-  await engine.sql.query(`delete from millrace.prune_progress where table_name <> '' or pipeline_id <>
-    (select id from millrace.pipelines where name = 'clips')`);
+  await engine.sql.query(`update millrace.prune_progress set ended_at = null
+    where pipeline_id = (select id from millrace.pipelines where name = 'clips')`);
   await engine.advance('25 hours');
   page.expectPromised(await faults(engine, 'pruning keeps up'));
+
+  const job = await engine.value<string>(`select command from cron.job where jobname = 'delete-old-clips'`);
+  await engine.sql.query(`update public.raw_clips set read_at = now() - interval '29 days'`);
+  expect(await engine.value(job)).toBe('0');
+  await engine.sql.query(`update public.raw_clips set read_at = now() - interval '31 days'`);
+  expect(await engine.value(job)).toBe('1');
 });
 
 test('a run is found by the beginning of its URL', async ({ engine }) => {
@@ -51,22 +51,9 @@ test('a run is found by the beginning of its URL', async ({ engine }) => {
   page.expectPromised(await faults(engine, 'labels of pipeline clips%'));
 });
 
-test('what cannot be pruned is named', async ({ engine }) => {
+test('a label that is no text is refused', async ({ engine }) => {
   const page = await open(engine);
-  const clips = page.exported<PipelineDefinition>('clips');
-  await fetched(engine, clips);
-  const definition = clips.toJson() as { entity: object; retention: object };
-  const refused = async (changes: object) =>
-    page.expectPromised(
-      (await engine.refusal('select millrace.define($1)', [JSON.stringify({ ...definition, ...changes })])).message,
-    );
-  await refused({ retention: { tables: [{ name: 'public.clips', column: 'read_at', days: 30 }] } });
-  await refused({ entity: { ...definition.entity, label: 'id' } });
-  await engine.sql.query(`create function public.keep() returns trigger language plpgsql as $$ begin raise 'it is kept'; end $$;
-    create trigger keep before delete on public.raw_clips for each row execute function public.keep()`);
-  await engine.advance('31 days');
-  await engine.sql.query('select millrace.prune()');
-  page.expectPromised(await engine.value(`select message from millrace.log where code = 'row_not_pruned'`));
-  await engine.sql.query('drop index public.raw_clips_by_time');
-  page.expectPromised(await faults(engine, 'old rows of table%'));
+  const definition = page.exported<PipelineDefinition>('clips').toJson() as { entity: object };
+  const changed = { ...definition, entity: { ...definition.entity, label: 'id' } };
+  page.expectPromised((await engine.refusal('select millrace.define($1)', [JSON.stringify(changed)])).message);
 });

@@ -1,22 +1,21 @@
-// How long runs and rows of declared tables are kept, and what pruning does with what it may not delete.
-import { describe, expect } from 'vitest';
-import { chain, type Engine, test } from '../support/engine.ts';
+// How long runs are kept, and what pruning does with what it may not delete.
+import { expect } from 'vitest';
+import { countAnew } from '../support/count-anew.ts';
+import { type Engine, test } from '../support/engine.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { runStage, Worker } from '../support/worker.ts';
 
 interface Pruned {
   runs: number;
-  rows: number;
   more: boolean;
 }
 
-/** Calls prune() as pg_cron does, until it is done; resolves to what it deleted in all. */
-async function pruneAll(engine: Engine): Promise<Pick<Pruned, 'runs' | 'rows'>> {
-  const sum = { runs: 0, rows: 0 };
+/** Calls prune() as pg_cron does, until it is done; resolves to how many runs it deleted. */
+async function pruneAll(engine: Engine): Promise<number> {
+  let sum = 0;
   for (let more = true; more; ) {
     const answer = await engine.value<Pruned>('select millrace.prune()');
-    sum.runs += answer.runs;
-    sum.rows += answer.rows;
+    sum += answer.runs;
     more = answer.more;
   }
   return sum;
@@ -26,22 +25,16 @@ const entity = { table: 'public.items', key: 'id', projection: 'columns' };
 const keep = (engine: Engine, retention: unknown) =>
   engine.define({ pipeline: 'flow', entity, stages: [{ name: 'only' }], retention });
 
-/** A pipeline whose raw pages are kept thirty days, with so many of them, an hour apart. */
-async function rawPages(engine: Engine, count: number): Promise<void> {
+/** A pipeline that keeps its runs thirty days, with so many that are over. */
+async function finishedRuns(engine: Engine, count: number): Promise<void> {
   await engine.pipeline([{ name: 'only' }]);
-  await engine.sql.query(
-    `create table public.raw_pages (id bigint primary key, read_at timestamptz not null);
-     create index raw_pages_by_time on public.raw_pages (read_at);
-     insert into public.raw_pages select n, millrace.now() + make_interval(hours => n) from generate_series(1, ${count}) n`,
-  );
-  await keep(engine, { tables: [{ name: 'public.raw_pages', column: 'read_at', days: 30 }] });
+  await keep(engine, { days: 30 });
+  await engine.queued('only', count);
+  await engine.sql.query(`
+    update millrace.attempts set state = 'completed', queue_at = null, finished_at = millrace.now(), output = '{}';
+    update millrace.runs set status = 'completed', finished_at = millrace.now()`);
+  await countAnew(engine.sql);
 }
-
-const pages = (engine: Engine) => engine.value<number>('select count(*)::int from public.raw_pages');
-const findings = (engine: Engine) =>
-  engine.rows(
-    `select what, ok, detail from millrace.doctor() where what like 'pruning%' or what like 'old rows of table public.raw_pages%'`,
-  );
 
 test('a pipeline keeps its runs as many days as it says, and any other as the setting does', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
@@ -58,153 +51,79 @@ test('a pipeline keeps its runs as many days as it says, and any other as the se
   await engine.sql.query(`select millrace.start('other', '1')`);
   await runStage(engine, 'only', 'other');
   await engine.advance('8 days');
-  expect(await pruneAll(engine)).toEqual({ runs: 2, rows: 0 });
+  expect(await pruneAll(engine)).toBe(2);
   await engine.advance('81 days');
-  expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 0 });
+  expect(await pruneAll(engine)).toBe(0);
   await engine.advance('2 days');
-  expect(await pruneAll(engine)).toEqual({ runs: 1, rows: 0 });
+  expect(await pruneAll(engine)).toBe(1);
 });
 
-test('rows of a declared table go once they are old, in thousands, and nothing else does', async ({ engine }) => {
-  await rawPages(engine, 2500);
-  // 2,400 hours are a hundred days.
-  await engine.advance('130 days');
-  expect(
-    await engine.rows(
-      `select table_name, days, due from millrace.retention where pipeline = 'flow' and table_name is not null`,
-    ),
-  ).toEqual([{ table_name: 'public.raw_pages', days: 30, due: '2399' }]);
-  expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 2399 });
-  expect(await engine.value('select min(id)::int from public.raw_pages')).toBe(2400);
-  expect(
-    await engine.rows(`select due, removed from millrace.retention where pipeline = 'flow' and table_name is not null`),
-  ).toEqual([{ due: '0', removed: '2399' }]);
-});
-
-test('a row that a trigger or another table keeps is passed over and reported, the others go', async ({ engine }) => {
-  await rawPages(engine, 20);
-  await engine.sql.query(
-    `create table public.cited (page bigint references public.raw_pages);
-     insert into public.cited values (3), (17)`,
-  );
-  await engine.advance('60 days');
-  expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 18 });
-  expect(await engine.rows(`select distinct code, message from millrace.log where level = 'error'`)).toEqual([
-    {
-      code: 'row_not_pruned',
-      message: expect.stringMatching(/^A row of table public.raw_pages cannot be pruned: .*cited/),
-    },
-  ]);
-  await engine.sql.query('delete from public.cited');
-  expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 2 });
+test('a view tells how many runs are due, and how many went', async ({ engine }) => {
+  await finishedRuns(engine, 1500);
+  const told = () => engine.rows(`select days, due::int, removed::int from millrace.retention where pipeline = 'flow'`);
+  expect(await told()).toEqual([{ days: 30, due: 0, removed: null }]);
+  await engine.advance('31 days');
+  expect(await told()).toEqual([{ days: 30, due: 1500, removed: null }]);
+  expect(await pruneAll(engine)).toBe(1500);
+  expect(await told()).toEqual([{ days: 30, due: 0, removed: 1500 }]);
 });
 
 test('what somebody holds is left to the next night, and nobody waits', async ({ engine }) => {
-  await rawPages(engine, 5);
-  await engine.queued('only', 2);
-  await runStage(engine, 'only');
-  await engine.advance('100 days');
+  await finishedRuns(engine, 2);
+  await engine.advance('31 days');
   const user = await openTransaction(engine);
-  await user.query('select from public.raw_pages where id = 2 for update');
   await user.query('select from millrace.runs where id = (select min(id) from millrace.runs) for update');
-  expect(await pruneAll(engine)).toEqual({ runs: 1, rows: 4 });
+  expect(await pruneAll(engine)).toBe(1);
   await user.query('rollback');
-  expect(await pruneAll(engine)).toEqual({ runs: 1, rows: 1 });
+  expect(await pruneAll(engine)).toBe(1);
 });
 
 test('a round that was broken off goes on where it was, and deletes nothing twice', async ({ engine }) => {
-  await rawPages(engine, 1500);
-  await engine.advance('200 days');
+  await finishedRuns(engine, 1500);
+  await engine.advance('31 days');
   await engine.sql.query('begin');
   await engine.sql.query('select millrace.prune()');
   await engine.sql.query('rollback');
-  expect(await pages(engine)).toBe(1500);
-  expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 1500 });
+  expect(await engine.value('select count(*)::int from millrace.runs')).toBe(1500);
+  expect(await pruneAll(engine)).toBe(1500);
 });
 
-test('two calls at once do not count the same rows twice', async ({ engine }) => {
-  await rawPages(engine, 5);
-  await engine.advance('60 days');
+test('two calls at once do not count the same runs twice', async ({ engine }) => {
+  await finishedRuns(engine, 5);
+  await engine.advance('31 days');
   const other = await openTransaction(engine);
-  expect((await other.query('select millrace.prune() as answer')).rows).toMatchObject([{ answer: { rows: 5 } }]);
-  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 0, rows: 0, more: true });
+  expect((await other.query('select millrace.prune() as answer')).rows).toMatchObject([{ answer: { runs: 5 } }]);
+  expect(await engine.value('select millrace.prune()')).toEqual({ runs: 0, more: true });
   await other.query('commit');
 });
 
 test('pruning takes a quarter of the time while workers are at work', async ({ engine }) => {
-  await rawPages(engine, 5000);
-  await engine.advance('300 days');
+  await finishedRuns(engine, 8000);
+  await engine.sql.query(`delete from millrace.pipelines where name <> 'flow'`);
+  await engine.advance('31 days');
   // Each look at the clock takes so long that half a second is over sooner than two.
   await engine.sql.query(`create or replace function millrace.now() returns timestamptz
     language plpgsql volatile set search_path = pg_catalog, pg_temp
-    as $$ declare v_at timestamptz; begin update public.test_clock set at = at + interval '25 milliseconds' returning at into v_at; return v_at; end $$`);
+    as $$ declare v_at timestamptz; begin update public.test_clock set at = at + interval '90 milliseconds' returning at into v_at; return v_at; end $$`);
   const worker = await Worker.of(engine, 'only');
   await worker.claim(0);
-  const busy = (await engine.value<Pruned>('select millrace.prune()')).rows;
+  const busy = (await engine.value<Pruned>('select millrace.prune()')).runs;
   await worker.leave();
-  const idle = (await engine.value<Pruned>('select millrace.prune()')).rows;
+  const idle = (await engine.value<Pruned>('select millrace.prune()')).runs;
   expect(busy).toBeGreaterThan(0);
   expect(idle).toBeGreaterThan(busy);
 });
 
-describe('doctor', () => {
-  test('tells of a round that is not done after a day', async ({ engine }) => {
-    await rawPages(engine, 5);
-    await engine.advance('60 days');
-    await pruneAll(engine);
-    expect(await findings(engine)).toMatchObject([{ ok: true }, { ok: true, detail: 'after 30 days' }]);
-    await engine.sql.query(`update millrace.prune_progress set ended_at = null where table_name <> ''`);
-    await engine.advance('25 hours');
-    expect((await findings(engine))[0]).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(/^table public.raw_pages of flow: a round began at .* and is not done: look at/),
-    });
-  });
-
-  test('tells of a table whose old rows stay, and why', async ({ engine }) => {
-    await rawPages(engine, 5);
-    await engine.advance('60 days');
-    await engine.sql.query('drop index public.raw_pages_by_time');
-    expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 0 });
-    const remedy = 'create index concurrently on public.raw_pages (read_at);';
-    const fault = async () => (await findings(engine))[1]?.detail;
-    expect(await fault()).toBe(`no index leads to its old rows: ${remedy}`);
-    await engine.sql.query(remedy);
-    expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 5 });
-    await engine.sql.query('alter table public.raw_pages rename read_at to seen_at');
-    expect(await fault()).toBe(
-      "it has no column read_at of type timestamptz any more: name another in the pipeline's retention",
-    );
-    await engine.sql.query('drop table public.raw_pages');
-    expect(await fault()).toBe("there is no such table any more: take it out of the pipeline's retention");
-    expect(await pruneAll(engine)).toEqual({ runs: 0, rows: 0 });
-  });
-});
-
-describe('a definition may not keep rows of', () => {
-  const refusals = {
-    'a table that is not there': ['public.nothing', 'there is no such table'],
-    'an entity table': ['public.items', 'runs hang on its rows, and would go with them'],
-    'the engine’s own': ['millrace.runs', 'it is no ordinary table of yours'],
-    'a view': ['public.seen', 'it is no ordinary table of yours'],
-    'a table without such a column': ['public.plain', 'it has no column read_at of type timestamptz'],
-  };
-  for (const [what, [name, why]] of Object.entries(refusals)) {
-    test(what, async ({ engine }) => {
-      await engine.pipeline(chain(['only']));
-      await engine.sql.query(
-        'create table public.plain (read_at date); create view public.seen as select now() as read_at',
-      );
-      const definition = {
-        pipeline: 'flow',
-        entity,
-        stages: [{ name: 'only' }],
-        retention: { tables: [{ name, column: 'read_at', days: 3 }] },
-      };
-      expect(await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)])).toMatchObject({
-        code: 'MR001',
-        message: `retention.tables[0].name is ${name}, but ${why}`,
-      });
-    });
-  }
+test('doctor tells of a round that is not done after a day', async ({ engine }) => {
+  await finishedRuns(engine, 5);
+  await engine.advance('31 days');
+  await pruneAll(engine);
+  const findings = () => engine.rows(`select ok, detail from millrace.doctor() where what like 'pruning%'`);
+  expect(await findings()).toMatchObject([{ ok: true }]);
+  await engine.sql.query(`update millrace.prune_progress set ended_at = null
+    where pipeline_id = (select id from millrace.pipelines where name = 'flow')`);
+  await engine.advance('25 hours');
+  expect(await findings()).toMatchObject([
+    { ok: false, detail: expect.stringMatching(/^the runs of flow: a round began at .* and is not done: look at/) },
+  ]);
 });

@@ -2,6 +2,7 @@
 import { describe, expect } from 'vitest';
 import { test as base, type Engine } from '../support/engine.ts';
 import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/links.ts';
+import { openTransaction } from '../support/sessions.ts';
 import { completed, failed, resume, waiting } from '../support/worker.ts';
 
 const test = base.extend<{ links: Links }>({
@@ -195,7 +196,9 @@ describe('a word goes on', () => {
       [id],
     );
     await engine.advance('61 days');
-    for (let round = 0; round < 8; round++) await engine.sql.query('select millrace.prune()');
+    await engine.sql.query('select millrace.prune()');
+    const [job] = await engine.rows(`select command from cron.job where jobname = 'links-delete-old-pages'`);
+    await engine.sql.query(job?.command as string);
     for (const table of ['linkedin_jobs_raw', 'linkedin_jobs_stage', 'link_page_drafts']) {
       expect(await engine.rows(`select * from public.${table}`)).toEqual([]);
     }
@@ -203,6 +206,19 @@ describe('a word goes on', () => {
     await links.write(id, 'staged');
     expect(await links.row(id)).toMatchObject({ status: 'queued' });
     expect(await live(engine)).toEqual([{ name: 'scrape_job' }]);
+    expect(await engine.value('select count(*)::int from public.jobs')).toBe(1);
+  });
+
+  test('whose pages are kept as many days as pg_cron says, but for what somebody holds', async ({ engine, links }) => {
+    await extractedLink(links);
+    const drop = (days: number) => engine.value<number>('select public.delete_old_link_pages($1)', [days]);
+    await engine.advance('31 days');
+    expect(await drop(60)).toBe(0);
+    const user = await openTransaction(engine);
+    await user.query('select from public.linkedin_jobs_raw for update');
+    expect(await drop(30), 'the staged one').toBe(1);
+    await user.query('rollback');
+    expect(await drop(30)).toBe(1);
     expect(await engine.value('select count(*)::int from public.jobs')).toBe(1);
   });
 

@@ -284,7 +284,6 @@ begin
   perform millrace.check_due(v_definition);
   perform millrace.check_label(v_definition);
   perform millrace.check_trace(v_definition);
-  perform millrace.check_retention(v_definition);
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
   select n

@@ -353,7 +353,9 @@ begin
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
   perform millrace.save_label(v_pipeline_id, v_definition);
   perform millrace.save_trace(v_pipeline_id, v_definition);
-  perform millrace.save_retention(v_pipeline_id, v_definition);
+  update millrace.pipelines p
+  set retention_days = (v_definition #>> '{retention,days}')::int
+  where p.id = v_pipeline_id;
   perform millrace.attach(v_name);
   perform millrace.show_changed(v_pipeline_id, v_changed);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.

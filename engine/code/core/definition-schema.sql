@@ -222,26 +222,10 @@ as $$
   },
   "retention":{
    "type":"object",
-   "properties":{
-    "days":{"type":"integer","minimum":1,"maximum":9999},
-    "tables":{
-     "minItems":1,
-     "type":"array",
-     "items":{
-      "type":"object",
-      "properties":{
-       "name":{"$ref":"#/$defs/table"},
-       "column":{"type":"string","minLength":1,"wanted":"a timestamptz column of that table"},
-       "days":{"type":"integer","minimum":1,"maximum":9999}
-      },
-      "required":["name","column","days"],
-      "additionalProperties":false,
-      "wanted":"an object of name, column and days"
-     }
-    }
-   },
+   "properties":{"days":{"type":"integer","minimum":1,"maximum":9999}},
+   "required":["days"],
    "additionalProperties":false,
-   "wanted":"an object of days, tables or both",
+   "wanted":"an object of days",
    "remedy":"Write {\"days\": 30}; or leave it out."
   },
   "enabled":{"type":"boolean","wanted":"true or false"},

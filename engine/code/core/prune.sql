@@ -2,8 +2,7 @@
 --
 -- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
 -- short transaction: two seconds, or half a second while workers are at work. A round goes through
--- the runs of each pipeline by their ends, then through the tables that pipelines declare
--- (retention.sql), and comes back to nothing that it had to pass over.
+-- the runs of each pipeline by their ends, and comes back to nothing that it had to pass over.
 
 -- Reads how many days the runs of a pipeline are kept.
 create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
@@ -11,8 +10,7 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return coalesce(
-    (p_pipeline.retention ->> 'days')::int, millrace.setting('retention_days')::int);
+  return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
 end
 $$;
 
@@ -93,8 +91,7 @@ declare
 begin
   select g.* into v_progress
   from millrace.prune_progress g
-  where g.pipeline_id = p_pipeline.id
-    and g.table_name = '';
+  where g.pipeline_id = p_pipeline.id;
   loop
     v_batch := array(
       select r.id
@@ -115,8 +112,7 @@ begin
   update millrace.prune_progress g
   set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
     ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
-  where g.pipeline_id = p_pipeline.id
-    and g.table_name = '';
+  where g.pipeline_id = p_pipeline.id;
   return v_done;
 end
 $$;
@@ -134,18 +130,12 @@ begin
   if exists (select from millrace.prune_progress g where g.ended_at is null) then
     return;
   end if;
-  delete from millrace.prune_progress g
-  where not exists (
-    select
-    from millrace.retained_tables t
-    where t.pipeline_id = g.pipeline_id
-      and t.table_name = g.table_name);
-  insert into millrace.prune_progress (pipeline_id, table_name, began_at)
-  select t.pipeline_id, t.table_name, millrace.now()
-  from millrace.retained_tables t
+  insert into millrace.prune_progress (pipeline_id, began_at)
+  select p.id, millrace.now()
+  from millrace.pipelines p
   on conflict on constraint prune_progress_pkey do update
-  set seen_at = default, seen_id = default, seen_row = default, removed = default,
-    began_at = excluded.began_at, ended_at = null;
+  set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
+    ended_at = null;
   perform millrace.prune_decisions();
   delete from millrace.log l where l.at < v_before;
   -- By command: a job that was unscheduled has left its history behind. A run that found no
@@ -192,12 +182,11 @@ declare
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
   v_target record;
   v_runs int := 0;
-  v_rows int := 0;
   v_more boolean;
 begin
   -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
   if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
-    return '{"runs": 0, "rows": 0, "more": true}';
+    return '{"runs": 0, "more": true}';
   end if;
   perform millrace.begin_pruning();
   -- Where workers are at work there is something to yield to.
@@ -208,28 +197,63 @@ begin
         and w.heartbeat_at > millrace.alive_since())
     then interval '500 milliseconds' else interval '2 seconds' end;
   for v_target in
-    select p as pipeline, g.table_name
+    select p as pipeline
     from millrace.prune_progress g
     join millrace.pipelines p on p.id = g.pipeline_id
     where g.ended_at is null
-    order by g.table_name = '', g.pipeline_id, g.table_name
+    order by g.pipeline_id
   loop
-    if v_target.table_name = '' then
-      v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
-    else
-      v_rows := v_rows
-        + millrace.prune_table(v_target.pipeline, v_target.table_name, v_until);
-    end if;
+    v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
     exit when millrace.now() >= v_until;
   end loop;
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
     or millrace.prune_alerts(v_before) = 10000;
   perform millrace.schedule_pruning(v_more);
-  return jsonb_build_object('runs', v_runs, 'rows', v_rows, 'more', v_more);
+  return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;
 comment on function millrace.prune() is
-  'Deletes finished runs that are older than their pipeline keeps them, rows of the tables that '
-  'pipelines declare, old log lines and alerts, and the engine''s own rows of '
-  'cron.job_run_details. A call takes two seconds at most, or half a second while workers are at '
-  'work; pg_cron goes on until it is done. What is still due: millrace.retention.';
+  'Deletes finished runs that are older than their pipeline keeps them, old log lines and alerts, '
+  'and the engine''s own rows of cron.job_run_details. A call takes two seconds at most, or half a '
+  'second while workers are at work; pg_cron goes on until it is done. What is still due: '
+  'millrace.retention.';
+
+-- Counts to 10,000 the runs of each pipeline that are older than it keeps them.
+create or replace view millrace.retention as
+select p.name as pipeline, millrace.retention_days(p) as days, d.due, d.oldest as oldest_due,
+  g.removed, g.began_at, g.ended_at
+from millrace.pipelines p
+left join millrace.prune_progress g on g.pipeline_id = p.id
+cross join lateral (
+  select count(*) as due, min(o.finished_at) as oldest
+  from (
+    select r.finished_at
+    from millrace.runs r
+    where r.pipeline_id = p.id
+      and r.finished_at >= case
+        when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end
+      and r.finished_at < millrace.now() - make_interval(days => millrace.retention_days(p))
+    order by r.finished_at
+    limit 10000) o) d
+order by p.name;
+comment on view millrace.retention is
+  'How many days each pipeline keeps its runs. due: how many are older and still to be looked at, '
+  'counted to 10,000; removed: how many the present round of prune() has deleted, or the last one, '
+  'if ended_at is not null.';
+
+-- Looks for a round of pruning that falls behind.
+create or replace function millrace.retention_findings()
+returns table (what text, ok boolean, detail text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'pruning keeps up', count(*) = 0,
+    coalesce(string_agg(format('the runs of %s: a round began at %s and is not done', p.name,
+        to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name)
+      || ': look at cron.job and cron.job_run_details for millrace-prune-more, and at '
+      || 'millrace.retention for what is due', 'no round takes longer than a day')
+  from millrace.prune_progress g
+  join millrace.pipelines p on p.id = g.pipeline_id
+  where g.ended_at is null
+    and g.began_at < millrace.now() - interval '1 day'
+$$;

@@ -88,17 +88,7 @@ export const links = definePipeline({
     },
   },
   sla: { medianSeconds: 20 * minute, p95Seconds: 2 * hour },
-  retention: {
-    days: 60,
-    tables: [
-      { name: 'public.linkedin_jobs_raw', column: 'fetched_at', days: 60 },
-      { name: 'public.linkedin_posts_raw', column: 'fetched_at', days: 60 },
-      { name: 'public.linkedin_jobs_stage', column: 'processed_at', days: 60 },
-      { name: 'public.linkedin_posts_stage', column: 'processed_at', days: 60 },
-      // Pages that no attempt has taken: a day is longer than any job is waited for.
-      { name: 'public.link_page_drafts', column: 'fetched_at', days: 1 },
-    ],
-  },
+  retention: { days: 60 },
   stages: {
     classify: {
       ...work,

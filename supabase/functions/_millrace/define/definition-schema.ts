@@ -602,23 +602,10 @@ const sla = sized(
   'Write {"p95_seconds": 7200}, or leave it out.',
 );
 
-const days = whole(1, 9999);
-const keptTable = z
-  .strictObject({
-    name: table,
-    /** A timestamptz column, under an index of yours: rows are deleted once it is so many days past. */
-    column: filled('a timestamptz column of that table'),
-    days,
-  })
-  .meta(says('an object of name, column and days'));
-/** How long finished runs are kept, and rows of tables that hold what its stages wrote, such as raw pages. */
+/** How long finished runs are kept; left out, as the engine's setting retention_days says. */
 const retention = z
-  .strictObject({
-    /** Left out, the engine's setting retention_days. */
-    days: days.optional(),
-    tables: z.array(keptTable).min(1).optional(),
-  })
-  .meta(says('an object of days, tables or both', 'Write {"days": 30}; or leave it out.'));
+  .strictObject({ days: whole(1, 9999) })
+  .meta(says('an object of days', 'Write {"days": 30}; or leave it out.'));
 
 export const pipelineSchema = z.strictObject({
   name,
