@@ -387,7 +387,7 @@ test('what a bulk may not be is refused by name, and nothing is done', async ({ 
     [{ do: { verb: 'retry' }, filter: { ...flow, status: 'x' } }, 'filter.status is "x", but must be one of'],
     [{ do: { verb: 'retry' }, filter: { ...flow, before: 'yesterday' } }, 'filter.before is "yesterday", but must be'],
     [{ do: { verb: 'retry' }, filter: { ...flow, before: '2026-13-41' } }, 'before is "2026-13-41", but must be'],
-    [{ do: { verb: 'retry' }, filter: { ...flow, stage: 'none' } }, 'there is no stage "none" in pipeline flow'],
+    [{ do: { verb: 'retry' }, filter: { ...flow, stage: 'none' } }, 'there is no stage none in a pipeline flow'],
   ];
   for (const [request, message] of cases) {
     expect(await operator.refused('preview', request)).toMatchObject({

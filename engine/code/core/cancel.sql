@@ -25,41 +25,39 @@ begin
 end
 $$;
 
+-- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
+create or replace function millrace.hold_run(p_run bigint) returns millrace.runs
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs;
+begin
+  perform millrace.hold_runs(array[p_run]);
+  select r.* into v_run from millrace.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  end if;
+  return v_run;
+end
+$$;
+
 -- Cancels a run.
 create or replace function millrace.cancel_one(p_run bigint) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_status millrace.run_status;
+  v_run millrace.runs := millrace.hold_run(p_run);
 begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.status into v_status from millrace.runs r where r.id = p_run;
-  if v_status is distinct from 'running' then
-    raise exception 'run % cannot be cancelled: %', coalesce(p_run::text, 'null'),
-      coalesce('it is ' || v_status, 'there is no such run')
-      using errcode = case when v_status is null then 'MR003' else 'MR004' end,
-        hint = 'Only a running run can be cancelled: '
-          || 'select * from millrace.runs where status = ''running''.';
+  if v_run.status <> 'running' then
+    raise exception 'run % cannot be cancelled: it is %', p_run, v_run.status
+      using errcode = 'MR004', hint = 'Only a running run can be cancelled: '
+        'select * from millrace.runs where status = ''running''.';
   end if;
   perform millrace.end_runs(array[p_run], 'cancelled');
   perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
 end
 $$;
-
--- Cancels a run by a person's call.
-create or replace function millrace.cancel(p_run bigint) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform millrace.cancel_one(p_run);
-  perform millrace.note_run('cancel', p_run);
-end
-$$;
-comment on function millrace.cancel(bigint) is
-  'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns '
-  'failed with the error cancelled. Children are cancelled by the sweep, in batches.';

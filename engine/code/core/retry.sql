@@ -167,16 +167,10 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_run millrace.runs;
+  v_run millrace.runs := millrace.hold_run(p_run);
   v_stage_id int;
   v_state millrace.attempt_state;
 begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.* into v_run from millrace.runs r where r.id = p_run;
-  if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null')
-      using errcode = 'MR003', hint = 'Look it up: select * from millrace.dead_letters.';
-  end if;
   if p_stage is not null then
     v_stage_id := (millrace.stage_named(
       (select p.name from millrace.pipelines p where p.id = v_run.pipeline_id),
@@ -205,20 +199,3 @@ begin
   end if;
 end
 $$;
-
--- Retries one run by a person's call.
-create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform millrace.retry_one(p_run, p_stage);
-  perform millrace.note_run('retry', p_run, p_stage);
-end
-$$;
-comment on function millrace.retry(bigint, text) is
-  'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
-  'fresh allowance of attempts, and with it what was cancelled beside it.';

@@ -115,7 +115,7 @@ begin
     perform millrace.prioritise_one(v_run, p_priority);
   end if;
   if p_restart then
-    perform millrace.note_run('restart', v_run, p_stage);
+    perform millrace.note('restart', p_pipeline, p_stage, array[v_run]);
   end if;
   return v_run;
 end

@@ -31,7 +31,7 @@ begin
   where p.name = p_pipeline and s.name = p_stage;
   if not found then
     v_known := coalesce((
-      select 'Its stages: ' || string_agg(s.name, ', ' order by s.id)
+      select 'Its stages: ' || left(string_agg(s.name, ', ' order by s.id), 2000)
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
       where p.name = p_pipeline), (

@@ -36,20 +36,11 @@ create or replace function millrace.check_bulk(p_do jsonb, p_filter jsonb) retur
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_fields jsonb := millrace.act_fields();
-  v_wanted text[] := case p_do ->> 'verb'
-    when 'skip' then '{stage}'
-    when 'fail' then '{stage}'
-    when 'prioritise' then '{priority}'
-    else '{}'
-  end;
 begin
-  perform millrace.check_asked(p_do, jsonb_build_object(
-    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}'::jsonb,
-    'stage', v_fields -> 'stage', 'message', v_fields -> 'message',
-    'permanent', v_fields -> 'permanent', 'priority', v_fields -> 'priority'), 'do');
-  perform millrace.need_fields(p_do, variadic array['verb'] || v_wanted);
+  perform millrace.check_asked(p_do, millrace.verb_fields() || '{
+    "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}', 'do');
+  perform millrace.need_fields(p_do, 'verb');
+  perform millrace.check_verb(p_do);
   perform millrace.check_asked(p_filter, millrace.filter_fields(), 'filter');
   if not p_filter ? 'pipeline' then
     raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
@@ -163,7 +154,7 @@ declare
   v_bulk millrace.bulks;
 begin
   if p_do ? 'stage' then
-    perform millrace.stage_seen(v_pipeline, p_do ->> 'stage');
+    perform millrace.stage_named(v_pipeline.name, p_do ->> 'stage');
   end if;
   -- Up to now, this very moment included.
   v_filter := v_filter || jsonb_build_object('before', least(

@@ -296,45 +296,6 @@ begin
 end
 $$;
 
-create or replace function millrace.bypass(
-  p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
-) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_line bigint := nextval('millrace.journal_id_seq');
-  v_skipped int;
-begin
-  v_skipped := millrace.begin_bypass(
-    millrace.stage_named(p_pipeline, p_stage), p_reason, p_until, v_line);
-  perform millrace.note('bypass', p_pipeline, p_stage, '{}', jsonb_build_object(
-    'id', v_line, 'reason', p_reason,
-    'outcome', jsonb_build_object('until', p_until, 'skipped', v_skipped)));
-  return v_skipped;
-end
-$$;
-comment on function millrace.bypass(text, text, text, timestamptz) is
-  'Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is '
-  'skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). '
-  'Returns how many it has skipped at once.';
-
-create or replace function millrace.end_bypass(p_pipeline text, p_stage text) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.end_bypass_of(millrace.stage_named(p_pipeline, p_stage));
-  perform millrace.note('end_bypass', p_pipeline, p_stage);
-end
-$$;
-comment on function millrace.end_bypass(text, text) is
-  'Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts '
-  'that.';
-
 -- Says whether a stage is to be left out since its budget is spent.
 create or replace function millrace.is_spent_out(p_stage millrace.stages) returns boolean
 language plpgsql volatile

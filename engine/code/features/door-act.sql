@@ -4,41 +4,13 @@
 -- journal, all in one transaction. A request_id that the same operator has used before is answered
 -- as it was, and nothing is done again.
 
--- Says which fields a request may have.
-create or replace function millrace.act_fields() returns jsonb
+-- Says which fields the verbs over runs take, and of which form each is.
+create or replace function millrace.verb_fields() returns jsonb
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select jsonb_build_object(
-    'verb', '{"enum": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
-      "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
-      "acknowledge", "silence",
-      "preview", "begin", "continue", "abort", "status", "grant", "revoke"]}'::jsonb,
-    'reason', '{"type": "string", "maxLength": 2000}'::jsonb,
-    'request_id', '{"type": "string", "minLength": 1, "maxLength": 200}'::jsonb,
-    'operator', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
-    'pipeline', f.fields -> 'pipeline', 'stage', f.fields -> 'stage',
-    'run', f.fields -> 'run', 'entity', f.fields -> 'entity',
-    'message', '{"type": "string", "maxLength": 2000}'::jsonb,
-    'permanent', '{"type": "boolean"}'::jsonb,
-    'priority', '{"type": "integer", "minimum": 0, "maximum": 9}'::jsonb,
-    'limits', '{"type": "object"}'::jsonb,
-    'limit', f.fields -> 'stage',
-    'key', '{"type": "string", "maxLength": 500}'::jsonb,
-    'until', f.fields -> 'since',
-    'minutes', '{"type": "integer", "minimum": 1, "maximum": 576000}'::jsonb,
-    'count', '{"type": "integer", "minimum": 1, "maximum": 10000}'::jsonb,
-    'alert', f.fields -> 'run',
-    'kind', f.fields -> 'stage',
-    'bulk', f.fields -> 'run',
-    'do', '{"type": "object"}'::jsonb,
-    'filter', '{"type": "object"}'::jsonb,
-    'subject', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
-    'role', '{"enum": ["viewer", "operator", "admin"]}'::jsonb,
-    'pipelines', '{"type": ["array", "null"], "maxItems": 1000,
-      "items": {"type": "string", "maxLength": 100}}'::jsonb,
-    'payloads', '{"type": "boolean"}'::jsonb)
-  from (select millrace.filter_fields() as fields) f
+  select '{"stage": "name", "message": "reason", "permanent": "boolean",
+    "priority": "priority"}'::jsonb
 $$;
 
 -- Raises MR002 where a request lacks one of the fields that its verb needs.
@@ -59,6 +31,19 @@ begin
 end
 $$;
 
+-- Raises MR002 where a verb over runs lacks one of the fields that it needs.
+create or replace function millrace.check_verb(p_do jsonb) returns void
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select millrace.need_fields(p_do, variadic case
+    when p_do ->> 'verb' in ('skip', 'fail', 'start_stage', 'complete', 'reset_children')
+      then '{stage}'
+    when p_do ->> 'verb' = 'prioritise' then '{priority}'
+    else '{verb}'
+  end::text[])
+$$;
+
 -- Reads until when something is to hold: a time, or so many minutes from now.
 create or replace function millrace.asked_end(p_request jsonb) returns timestamptz
 language sql stable
@@ -70,7 +55,7 @@ $$;
 
 -- Finds the answer to a request that the same operator has sent before; null where it is new.
 -- Raises MR004 where its request_id was that of another request. Of two at once the second waits.
-create or replace function millrace.answered_before(p_caller millrace.caller, p_request jsonb)
+create or replace function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -96,7 +81,43 @@ begin
       millrace.short_json(p_request -> 'request_id'), v_line.id
       using errcode = 'MR004', hint = 'Make up a new one for each request; nothing was done.';
   end if;
-  return v_line.outcome || jsonb_build_object('repeated', true);
+  return v_line.outcome || jsonb_build_object(
+    'verb', v_line.verb, 'line', v_line.id, 'repeated', true);
+end
+$$;
+
+-- Does a verb to one run; returns what it came to.
+create or replace function millrace.do_to_run(p_run bigint, p_do jsonb) returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_stage text := p_do ->> 'stage';
+begin
+  case p_do ->> 'verb'
+    when 'retry' then
+      perform millrace.retry_one(p_run, v_stage);
+    when 'cancel' then
+      perform millrace.cancel_one(p_run);
+    when 'reset' then
+      perform millrace.reset_one(p_run, v_stage);
+    when 'reset_children' then
+      return jsonb_build_object('children', millrace.reset_failed_children(p_run, v_stage));
+    when 'start_stage' then
+      perform millrace.start_one(p_run, v_stage);
+    when 'complete' then
+      perform millrace.end_stage(p_run, v_stage, 'completed', p_do -> 'result', null);
+    when 'skip' then
+      perform millrace.skip_one(p_run, v_stage);
+    when 'fail' then
+      perform millrace.fail_one(p_run, v_stage, p_do ->> 'message',
+        (p_do ->> 'permanent')::boolean);
+    when 'prioritise' then
+      perform millrace.prioritise_one(p_run, (p_do ->> 'priority')::int);
+    when 'hurry' then
+      return jsonb_build_object('attempts', millrace.hurry_one(p_run, v_stage));
+  end case;
+  return '{}';
 end
 $$;
 
@@ -108,10 +129,9 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_stage text := p_request ->> 'stage';
-  v_outcome jsonb := '{}';
   v_run millrace.runs;
-  v_pipeline millrace.pipelines;
+  v_pipeline text;
+  v_did jsonb;
 begin
   if p_request ? 'run' then
     v_run := millrace.run_seen(p_caller, (p_request ->> 'run')::bigint);
@@ -121,55 +141,25 @@ begin
       (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
       p_request ->> 'entity'));
   end if;
-  select p.* into v_pipeline from millrace.pipelines p where p.id = v_run.pipeline_id;
-  if v_stage is not null then
-    perform millrace.stage_seen(v_pipeline, v_stage);
+  select p.name into v_pipeline from millrace.pipelines p where p.id = v_run.pipeline_id;
+  if p_request ->> 'stage' is not null then
+    perform millrace.stage_named(v_pipeline, p_request ->> 'stage');
   end if;
-  perform millrace.do_to_run(v_run.id, p_request);
-  if p_request ->> 'verb' in ('fail', 'prioritise') then
-    v_outcome := p_request - array['verb', 'reason', 'request_id', 'operator', 'pipeline',
-      'entity', 'run', 'stage'];
-  end if;
-  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage,
-    'run_ids', array[v_run.id],
-    'outcome', v_outcome || jsonb_build_object('run', v_run.id, 'status', (
-      select r.status from millrace.runs r where r.id = v_run.id)));
+  perform millrace.check_verb(p_request);
+  v_did := millrace.do_to_run(v_run.id, p_request);
+  return jsonb_build_object(
+    'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run.id],
+    'outcome', v_did || jsonb_strip_nulls(jsonb_build_object(
+      'run', v_run.id,
+      'status', (select r.status from millrace.runs r where r.id = v_run.id),
+      'message', left(p_request ->> 'message', 2000),
+      'permanent', p_request -> 'permanent',
+      'priority', p_request -> 'priority')));
 end
 $$;
 
--- Does a verb to one run.
-create or replace function millrace.do_to_run(p_run bigint, p_request jsonb) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage text := p_request ->> 'stage';
-begin
-  case p_request ->> 'verb'
-    when 'retry' then
-      perform millrace.retry_one(p_run, v_stage);
-    when 'cancel' then
-      perform millrace.cancel_one(p_run);
-    when 'reset' then
-      perform millrace.reset_one(p_run, v_stage);
-    when 'skip' then
-      perform millrace.need_fields(p_request, 'stage');
-      perform millrace.skip_one(p_run, v_stage);
-    when 'fail' then
-      perform millrace.need_fields(p_request, 'stage');
-      perform millrace.fail_one(p_run, v_stage, p_request ->> 'message',
-        (p_request ->> 'permanent')::boolean);
-    when 'prioritise' then
-      perform millrace.need_fields(p_request, 'priority');
-      perform millrace.prioritise_one(p_run, (p_request ->> 'priority')::int);
-    when 'hurry' then
-      perform millrace.hurry_one(p_run, v_stage);
-  end case;
-end
-$$;
-
--- Pauses or throttles a pipeline or a stage, or lets it go on. Returns what the journal is to say
--- of it.
+-- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline. Returns what
+-- the journal is to say of it.
 create or replace function millrace.act_on_stage(
   p_caller millrace.caller,
   p_request jsonb,
@@ -179,37 +169,46 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_verb text := p_request ->> 'verb';
+  v_until timestamptz := millrace.asked_end(p_request);
   v_pipeline millrace.pipelines;
   v_stage millrace.stages;
   v_outcome jsonb := '{}';
 begin
   perform millrace.need_fields(p_request, 'pipeline');
   v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
-  if p_request ->> 'verb' in ('throttle', 'unthrottle') then
+  if v_verb not in ('pause', 'unpause') then
     perform millrace.need_fields(p_request, 'stage');
   end if;
-  if p_request ? 'stage' then
-    v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
+  if p_request ->> 'stage' is not null then
+    v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
   end if;
-  case p_request ->> 'verb'
+  case v_verb
     when 'pause' then
-      perform millrace.switch(v_pipeline.name, v_stage.name, false, p_line);
+      perform millrace.switch(v_pipeline.id, v_stage.id, false, p_line);
     when 'unpause' then
       v_outcome := jsonb_build_object('now',
-        millrace.switch_on(v_pipeline.name, v_stage.name, p_line));
+        millrace.switch_on(v_pipeline, v_stage, p_line));
     when 'throttle' then
-      perform millrace.throttle_stage(v_stage, p_request -> 'limits',
-        millrace.asked_end(p_request), p_request ->> 'reason', p_line);
-      v_outcome := jsonb_build_object('limits', p_request -> 'limits',
-        'until', millrace.asked_end(p_request));
+      perform millrace.throttle_stage(
+        v_stage, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
+      v_outcome := jsonb_build_object('limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
       if not millrace.take_throttle(millrace.own_limit(v_stage.id)) then
         raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
-          using errcode = 'MR004', hint = 'Those there are, are in millrace_overview().';
+          using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
       end if;
+    when 'bypass' then
+      v_outcome := jsonb_build_object('until', v_until, 'skipped',
+        millrace.begin_bypass(v_stage, p_request ->> 'reason', v_until, p_line));
+    when 'end_bypass' then
+      perform millrace.end_bypass_of(v_stage);
+    when 'take_up' then
+      v_outcome := jsonb_build_object('started',
+        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
   end case;
   return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
-    'outcome', v_outcome);
+    'runs', v_outcome -> 'started', 'outcome', v_outcome);
 end
 $$;
 
@@ -252,74 +251,79 @@ begin
 end
 $$;
 
--- Does what a request asks. Returns what the journal is to say of it.
-create or replace function millrace.do_act(
-  p_caller millrace.caller,
+-- Does what a request asks, in the name of a caller (null: of this session), and writes its line
+-- of the journal. Returns what it came to. The functions of SQL (verbs.sql) come this way, too.
+create or replace function millrace.act(
   p_request jsonb,
-  p_line bigint)
+  p_caller millrace.caller default null)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  case
-    when p_request ->> 'verb' in ('throttle', 'unthrottle') and p_request ? 'limit' then
-      return millrace.act_on_limit(p_caller, p_request, p_line);
-    when p_request ->> 'verb' in ('pause', 'unpause', 'throttle', 'unthrottle') then
-      return millrace.act_on_stage(p_caller, p_request, p_line);
-    when p_request ->> 'verb' in ('bypass', 'end_bypass', 'take_up') then
-      return millrace.act_on_bypass(p_caller, p_request, p_line);
-    when p_request ->> 'verb' in ('acknowledge', 'silence') then
-      return millrace.act_on_alert(p_caller, p_request, p_line);
-    when p_request ->> 'verb' in ('preview', 'begin', 'continue', 'abort', 'status') then
-      return millrace.act_in_bulk(p_caller, p_request);
-    when p_request ->> 'verb' in ('grant', 'revoke') then
-      return millrace.act_on_operator(p_caller, p_request, p_line);
-    else
-      return millrace.act_on_run(p_caller, p_request);
-  end case;
-end
-$$;
-
-create or replace function public.millrace_act(p_request jsonb) returns jsonb
-language plpgsql security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
 set enable_hashjoin = off set enable_memoize = off set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
-  v_line bigint;
-  v_answer jsonb;
+  v_caller millrace.caller := coalesce(p_caller, millrace.caller());
+  v_line bigint := nextval('millrace.journal_id_seq');
+  v_verb text := p_request ->> 'verb';
   v_said jsonb;
 begin
-  perform millrace.check_asked(p_request, millrace.act_fields(), 'p_request');
-  perform millrace.need_fields(p_request, 'verb');
-  v_answer := millrace.answered_before(v_caller, p_request);
-  if v_answer is not null then
-    return v_answer;
+  if v_verb in ('throttle', 'unthrottle') and p_request ? 'limit' then
+    v_said := millrace.act_on_limit(v_caller, p_request, v_line);
+  elsif v_verb in ('pause', 'unpause', 'throttle', 'unthrottle', 'bypass', 'end_bypass',
+      'take_up') then
+    v_said := millrace.act_on_stage(v_caller, p_request, v_line);
+  elsif v_verb in ('acknowledge', 'silence', 'unsilence') then
+    v_said := millrace.act_on_alert(v_caller, p_request, v_line);
+  elsif v_verb in ('preview', 'begin', 'continue', 'abort', 'status') then
+    v_said := millrace.act_in_bulk(v_caller, p_request);
+  elsif v_verb in ('grant', 'revoke') then
+    v_said := millrace.act_on_operator(v_caller, p_request, v_line);
+  else
+    v_said := millrace.act_on_run(v_caller, p_request);
   end if;
-  v_line := nextval('millrace.journal_id_seq');
-  v_said := millrace.do_act(v_caller, p_request, v_line);
-  v_answer := v_said -> 'outcome' || jsonb_build_object('verb', p_request ->> 'verb');
-  if p_request ->> 'verb' in ('status', 'continue') and not p_request ? 'request_id' then
-    return v_answer;
+  if v_verb in ('status', 'continue') and not p_request ? 'request_id' then
+    return v_said -> 'outcome' || jsonb_build_object('verb', v_verb);
   end if;
-  v_answer := v_answer || jsonb_build_object('line', v_line);
   perform millrace.note(
-    p_request ->> 'verb', v_said ->> 'pipeline', v_said ->> 'stage',
+    v_verb, v_said ->> 'pipeline', v_said ->> 'stage',
     array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
     v_said || jsonb_build_object('id', v_line, 'subject', v_caller.subject, 'key', v_caller.key,
       'reason', p_request -> 'reason', 'request_id', p_request -> 'request_id',
-      'request_print', md5(p_request::text), 'outcome', v_answer));
-  return v_answer;
+      'request_print', md5(p_request::text)));
+  return v_said -> 'outcome' || jsonb_build_object('verb', v_verb, 'line', v_line);
+end
+$$;
+
+create or replace function public.millrace_act(p_request jsonb) returns jsonb
+language plpgsql security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
+begin
+  perform millrace.check_asked(p_request, millrace.verb_fields() || '{
+    "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
+      "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
+      "acknowledge", "silence", "unsilence",
+      "preview", "begin", "continue", "abort", "status", "grant", "revoke"],
+    "reason": "reason", "request_id": "text", "operator": "text", "pipeline": "name",
+    "run": "id", "entity": "key", "limits": "object", "limit": "name", "key": "text",
+    "until": "time", "minutes": "minutes", "count": "count", "alert": "id", "silence": "id",
+    "kind": "name", "bulk": "id", "do": "object", "filter": "object", "subject": "text",
+    "role": ["viewer", "operator", "admin"], "pipelines": "names", "payloads": "boolean"}',
+    'p_request');
+  perform millrace.need_fields(p_request, 'verb');
+  return coalesce(
+    millrace.answer_to_request(v_caller, p_request), millrace.act(p_request, v_caller));
 end
 $$;
 comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
-  'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence; '
+  'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence, '
+  'unsilence; '
   'preview, begin, continue, abort and status of a bulk; grant and revoke. A run may be named by '
   'pipeline and entity; throttle and unthrottle take a stage of a pipeline, or a shared limit as '
   '"limit".';

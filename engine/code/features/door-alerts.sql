@@ -40,74 +40,42 @@ begin
 end
 $$;
 
--- Notes that somebody looks after an alert. Returns what the journal is to say of it.
+-- Notes who looks after an open alert. Returns what the journal is to say of it.
 create or replace function millrace.acknowledge_alert(
   p_caller millrace.caller,
-  p_request jsonb)
+  p_alert bigint)
 returns jsonb
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_alert jsonb;
+  v_alert jsonb := jsonb_strip_nulls(millrace.alert_seen(p_caller, p_alert));
+  v_by text := coalesce(p_caller.subject, session_user);
 begin
-  perform millrace.need_fields(p_request, 'alert');
-  v_alert := jsonb_strip_nulls(
-    millrace.alert_seen(p_caller, (p_request ->> 'alert')::bigint));
   if v_alert ?| array['resolved_at', 'acknowledged_at'] then
-    raise exception 'alert % cannot be acknowledged: %', v_alert ->> 'id',
+    raise exception 'alert % cannot be acknowledged: %', p_alert,
       case when v_alert ? 'resolved_at' then 'it is over'
         else v_alert ->> 'acknowledged_by' || ' looks after it' end
-      using errcode = 'MR004', hint = 'Open ones: millrace_alerts({"open": true}).';
+      using errcode = 'MR004', hint = 'Open ones: select * from millrace.all_alerts '
+        'where resolved_at is null.';
   end if;
-  perform millrace.mark_acknowledged(
-    (p_request ->> 'alert')::bigint, coalesce(p_caller.subject, session_user));
+  update millrace.alerts l
+  set acknowledged_at = millrace.now(), acknowledged_by = v_by
+  where l.id = p_alert
+    and l.resolved_at is null;
+  update millrace.rule_alerts a
+  set acknowledged_at = millrace.now(), acknowledged_by = v_by
+  where a.id = p_alert
+    and a.resolved_at is null;
   return jsonb_build_object('pipeline', v_alert -> 'pipeline', 'stage', v_alert -> 'stage',
-    'run_ids', case
-      when v_alert ? 'run_id' then jsonb_build_array(v_alert -> 'run_id') else '[]' end,
-    'outcome', jsonb_build_object('alert', v_alert -> 'id'));
+    'run_ids', jsonb_path_query_array(v_alert, '$.run_id'),
+    'outcome', jsonb_build_object('alert', p_alert));
 end
 $$;
 
--- Reads which alerts a request silences: those like the one that it names, or those of the
--- pipeline, stage and kind in it. All of them only where whoever asks sees all pipelines.
-create or replace function millrace.asked_silence(p_caller millrace.caller, p_request jsonb)
-returns millrace.silences
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_alert jsonb;
-  v_silence millrace.silences;
-begin
-  if p_request ? 'alert' then
-    v_alert := millrace.alert_seen(p_caller, (p_request ->> 'alert')::bigint);
-    v_silence.pipeline := v_alert ->> 'pipeline';
-    v_silence.stage := v_alert ->> 'stage';
-    v_silence.kind := v_alert ->> 'kind';
-    return v_silence;
-  elsif p_request ? 'stage' or p_caller.pipelines is not null then
-    perform millrace.need_fields(p_request, 'pipeline');
-  end if;
-  if p_request ? 'pipeline' then
-    v_silence.pipeline := (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name;
-  end if;
-  if p_request ? 'stage' then
-    v_silence.stage := (millrace.stage_seen(
-      millrace.pipeline_seen(p_caller, v_silence.pipeline), p_request ->> 'stage')).name;
-  end if;
-  v_silence.kind := p_request ->> 'kind';
-  if v_silence.kind <> 'sla' and not exists (
-      select from millrace.alert_rules r where r.kind = v_silence.kind) then
-    raise exception 'there is no rule of kind %', millrace.short_json(p_request -> 'kind')
-      using errcode = 'MR003', hint = 'The kinds of alerts are in millrace_alerts().';
-  end if;
-  return v_silence;
-end
-$$;
-
--- Acknowledges an alert, or silences alerts for a while. Returns what the journal is to say of it.
-create or replace function millrace.act_on_alert(
+-- Silences alerts like the one that a request names, or those of the pipeline, stage and kind in
+-- it; all of them only where the caller sees all pipelines. Returns what the journal is to say.
+create or replace function millrace.begin_silence(
   p_caller millrace.caller,
   p_request jsonb,
   p_line bigint)
@@ -117,28 +85,75 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_until timestamptz := millrace.asked_end(p_request);
-  v_silence millrace.silences;
+  v_reason text := millrace.plain_text(coalesce(p_request ->> 'reason', ''), 500);
+  v_like jsonb := p_request;
+  v_id bigint;
 begin
-  if p_request ->> 'verb' = 'acknowledge' then
-    return millrace.acknowledge_alert(p_caller, p_request);
+  if p_request ? 'alert' then
+    v_like := millrace.alert_seen(p_caller, (p_request ->> 'alert')::bigint);
+  elsif p_request ->> 'stage' is not null or p_caller.pipelines is not null then
+    perform millrace.need_fields(p_request, 'pipeline');
   end if;
-  perform millrace.need_fields(p_request, 'reason');
-  v_silence := millrace.asked_silence(p_caller, p_request);
-  v_silence.reason := millrace.plain_text(p_request ->> 'reason', 500);
   if v_until is null or v_until <= millrace.now()
       or v_until > millrace.now() + interval '400 days' then
     raise exception 'until is %, but must be a time from now to 400 days from now',
       coalesce(v_until::text, 'missing')
       using errcode = 'MR002', hint = 'Set until, or minutes.';
-  elsif v_silence.reason = '' then
+  elsif v_reason = '' then
     raise exception 'reason is empty'
       using errcode = 'MR002', hint = 'Say why: whoever looks next will want to know.';
+  elsif v_like ->> 'pipeline' is not null then
+    perform millrace.pipeline_seen(p_caller, v_like ->> 'pipeline');
+  end if;
+  if v_like ->> 'stage' is not null then
+    perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage');
+  end if;
+  if v_like ->> 'kind' <> 'sla' and not exists (
+      select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
+    raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
+      using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
   delete from millrace.silences s where s.until < millrace.now();
   insert into millrace.silences (pipeline, stage, kind, until, reason, line)
-  values (v_silence.pipeline, v_silence.stage, v_silence.kind, v_until, v_silence.reason, p_line)
-  returning * into v_silence;
+  values (v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_line)
+  returning id into v_id;
+  return jsonb_build_object('pipeline', v_like -> 'pipeline', 'stage', v_like -> 'stage',
+    'outcome', jsonb_build_object('silence', v_id, 'until', v_until));
+end
+$$;
+
+-- Acknowledges an alert, silences alerts for a while, or ends a silence. Returns what the journal
+-- is to say of it.
+create or replace function millrace.act_on_alert(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_silence millrace.silences;
+begin
+  if p_request ->> 'verb' = 'silence' then
+    return millrace.begin_silence(p_caller, p_request, p_line);
+  elsif p_request ->> 'verb' = 'acknowledge' then
+    perform millrace.need_fields(p_request, 'alert');
+    return millrace.acknowledge_alert(p_caller, (p_request ->> 'alert')::bigint);
+  end if;
+  perform millrace.need_fields(p_request, 'silence');
+  update millrace.silences s
+  set until = millrace.now()
+  where s.id = (p_request ->> 'silence')::bigint
+    and s.until > millrace.now()
+    and (p_caller.pipelines is null or s.pipeline = any (p_caller.pipelines))
+  returning s.* into v_silence;
+  if not found then
+    raise exception 'silence % is over, or there was none', p_request ->> 'silence'
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.silences where until > now().';
+  end if;
   return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
-    'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_until));
+    'outcome', jsonb_build_object('silence', v_silence.id));
 end
 $$;

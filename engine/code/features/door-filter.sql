@@ -4,45 +4,60 @@
 -- it has come, so that none grows with history. Rows, parents, what runs and what has failed are
 -- looked up by their indexes; anything else goes through the runs by their ids.
 
--- Says which fields a filter may have.
+-- Says which fields a filter may have, and of which form each is.
 create or replace function millrace.filter_fields() returns jsonb
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select jsonb_build_object(
-    'pipeline', name.of, 'stage', name.of,
-    'status', '{"enum": ["running", "completed", "failed", "cancelled"]}'::jsonb,
-    'error_code', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
-    'entity', key.of,
-    'entities', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', key.of),
-    'label', '{"type": "string", "minLength": 1, "maxLength": 500}'::jsonb,
-    'run', id.of,
-    'runs', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', id.of),
-    'trace', jsonb_build_object('type', 'string', 'wanted', 'a UUID as text',
-      'pattern', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'),
-    'parent', id.of,
-    'since', time.of, 'before', time.of)
-  from
-    (values ('{"type": "string", "maxLength": 100, "wanted": "a name"}'::jsonb)) name(of),
-    (values ('{"type": "string", "minLength": 1, "maxLength": 2000,
-      "wanted": "the key of a row as text, of 1 to 2000 characters"}'::jsonb)) key(of),
-    (values ('{"type": "integer", "minimum": 1, "maximum": 9007199254740991}'::jsonb)) id(of),
-    (values (jsonb_build_object('type', 'string', 'maxLength', 40,
-      'wanted', 'a time such as 2026-11-21T08:00:00Z',
-      'pattern', '^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$')))
-      time(of)
+  select '{"pipeline": "name", "stage": "name",
+    "status": ["running", "completed", "failed", "cancelled"],
+    "error_code": "text", "entity": "key", "entities": "keys", "label": "text",
+    "run": "id", "runs": "ids", "trace": "uuid", "parent": "id",
+    "since": "time", "before": "time"}'::jsonb
 $$;
 
--- Raises MR002 unless what somebody asks has these fields alone, in their form and to a size that
--- a person might send.
+-- Says as JSON Schema of which forms the fields of requests are.
+create or replace function millrace.field_forms() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.forms || jsonb_build_object(
+    'keys', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'key'),
+    'ids', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'id'))
+  from (
+    select $json${
+      "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
+      "names": {"type": ["array", "null"], "maxItems": 1000,
+        "items": {"type": "string", "maxLength": 100}},
+      "text": {"type": "string", "minLength": 1, "maxLength": 500},
+      "reason": {"type": "string", "maxLength": 2000},
+      "key": {"type": "string", "minLength": 1, "maxLength": 2000,
+        "wanted": "the key of a row as text, of 1 to 2000 characters"},
+      "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
+      "uuid": {"type": "string", "wanted": "a UUID as text",
+        "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
+      "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
+        "pattern":
+        "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
+      "boolean": {"type": "boolean"},
+      "object": {"type": "object"},
+      "cursor": {"type": "string"},
+      "size": {"type": "integer", "minimum": 1, "maximum": 200},
+      "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
+      "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
+      "count": {"type": "integer", "minimum": 1, "maximum": 10000},
+      "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f
+$$;
+
+-- Raises MR002 unless a request has these fields alone, each in its form (of field_forms(), or one
+-- of a list of words), and to a size that a person might send.
 create or replace function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
 returns void
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_schema jsonb := jsonb_build_object(
-    'type', 'object', 'properties', p_fields, 'additionalProperties', false);
+  v_forms jsonb := millrace.field_forms();
   v_fault text;
 begin
   if octet_length(p_asked::text) > 200000 then
@@ -50,7 +65,12 @@ begin
       p_name, octet_length(p_asked::text));
   else
     v_fault := coalesce(
-      millrace.schema_fault(v_schema, coalesce(p_asked, 'null'), p_name),
+      millrace.schema_fault(jsonb_build_object(
+        'type', 'object', 'additionalProperties', false, 'properties', (
+          select coalesce(jsonb_object_agg(f.key, case jsonb_typeof(f.value)
+            when 'array' then jsonb_build_object('enum', f.value)
+            else v_forms -> (f.value #>> '{}') end), '{}')
+          from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
       (select format('%s.%s is %s, but must be written without a decimal point', p_name, e.key, n)
        from jsonb_each(p_asked) e
        cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
@@ -133,7 +153,7 @@ begin
   end if;
   if p_asked ? 'stage' then
     v_filter := v_filter || jsonb_build_object(
-      'stage_id', (millrace.stage_seen(v_pipeline, p_asked ->> 'stage')).id);
+      'stage_id', (millrace.stage_named(v_pipeline.name, p_asked ->> 'stage')).id);
   end if;
   if p_asked ? 'label' then
     if v_pipeline.label_column is null then

@@ -109,8 +109,7 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_pipeline millrace.pipelines;
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  perform millrace.check_asked(p_query, '{"pipeline": "name"}', 'p_query');
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
@@ -153,15 +152,11 @@ declare
   v_to timestamptz;
   v_from timestamptz;
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'pipeline', millrace.filter_fields() -> 'pipeline',
-    'stage', millrace.filter_fields() -> 'stage',
-    'from', millrace.filter_fields() -> 'since',
-    'to', millrace.filter_fields() -> 'since',
-    'step_seconds', '{"type": "integer", "minimum": 60, "maximum": 86400}'::jsonb), 'p_query');
+  perform millrace.check_asked(p_query, '{"pipeline": "name", "stage": "name", "from": "time",
+    "to": "time", "step_seconds": "seconds"}', 'p_query');
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   if p_query ? 'stage' then
-    perform millrace.stage_seen(v_pipeline, p_query ->> 'stage');
+    perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
   end if;
   v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
   v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
@@ -186,8 +181,7 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_pipelines text[];
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'pipeline', millrace.filter_fields() -> 'pipeline'), 'p_query');
+  perform millrace.check_asked(p_query, '{"pipeline": "name"}', 'p_query');
   if p_query ? 'pipeline' then
     v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
   else
@@ -259,11 +253,8 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_found record;
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'pipeline', millrace.filter_fields() -> 'pipeline',
-    'open', '{"type": "boolean"}'::jsonb,
-    'cursor', '{"type": "string"}'::jsonb,
-    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  perform millrace.check_asked(p_query, '{"pipeline": "name", "open": "boolean",
+    "cursor": "cursor", "limit": "size"}', 'p_query');
   v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
     case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
@@ -290,16 +281,9 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_found record;
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'pipeline', millrace.filter_fields() -> 'pipeline',
-    'run', millrace.filter_fields() -> 'run',
-    'bulk', millrace.filter_fields() -> 'run',
-    'verb', millrace.filter_fields() -> 'stage',
-    'by', millrace.filter_fields() -> 'entity',
-    'since', millrace.filter_fields() -> 'since',
-    'before', millrace.filter_fields() -> 'before',
-    'cursor', '{"type": "string"}'::jsonb,
-    'limit', '{"type": "integer", "minimum": 1, "maximum": 200}'::jsonb), 'p_query');
+  perform millrace.check_asked(p_query, '{"pipeline": "name", "run": "id", "bulk": "id",
+    "verb": "name", "by": "key", "since": "time", "before": "time", "cursor": "cursor",
+    "limit": "size"}', 'p_query');
   v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
     'l.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
@@ -358,9 +342,7 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter();
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'pipeline', millrace.filter_fields() -> 'pipeline',
-    'text', millrace.filter_fields() -> 'entity'), 'p_query');
+  perform millrace.check_asked(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
   if btrim(coalesce(p_query ->> 'text', '')) = '' then
     raise exception 'text is missing, but must be what you look for'
       using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';

@@ -101,9 +101,8 @@ declare
   v_runs bigint[];
   v_next text;
 begin
-  perform millrace.check_asked(p_query, millrace.filter_fields()
-    || '{"cursor": {"type": "string"}, "limit": {"type": "integer", "minimum": 1, "maximum": 200}}',
-    'p_query');
+  perform millrace.check_asked(p_query,
+    millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}', 'p_query');
   v_filter := millrace.read_filter(v_caller, p_query);
   v_limit := coalesce((p_query ->> 'limit')::int, 50);
   v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
@@ -176,8 +175,7 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_run millrace.runs;
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'run', millrace.filter_fields() -> 'run'), 'p_query');
+  perform millrace.check_asked(p_query, '{"run": "id"}', 'p_query');
   v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
   return (millrace.shown_runs(array[v_run.id]) -> 0) || jsonb_build_object(
     'version', (
@@ -226,8 +224,7 @@ declare
   v_attempt millrace.attempts;
   v_run millrace.runs;
 begin
-  perform millrace.check_asked(p_query, jsonb_build_object(
-    'attempt', millrace.filter_fields() -> 'run'), 'p_query');
+  perform millrace.check_asked(p_query, '{"attempt": "id"}', 'p_query');
   select a.* into v_attempt
   from millrace.attempts a
   join millrace.runs r on r.id = a.run_id

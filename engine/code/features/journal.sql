@@ -44,25 +44,6 @@ begin
 end
 $$;
 
--- Writes a line about one run.
-create or replace function millrace.note_run(
-  p_verb text,
-  p_run bigint,
-  p_stage text default null,
-  p_outcome jsonb default '{}')
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.note(p_verb, p.name, p_stage, array[p_run],
-    jsonb_build_object('outcome', p_outcome))
-  from millrace.runs r
-  join millrace.pipelines p on p.id = r.pipeline_id
-  where r.id = p_run;
-end
-$$;
-
 -- Refuses to change a line, and to delete one that is younger than journal_days.
 create or replace function millrace.keep_journal() returns trigger
 language plpgsql security definer

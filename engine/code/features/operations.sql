@@ -1,37 +1,24 @@
 -- Operations: what a person does to one stage of one run.
 --
--- Each verb is a function: start_stage, complete_stage, fail_stage and skip (stages-by-hand.sql),
--- reset and reset_children (reset.sql), and retry (core/retry.sql). The view millrace.operations
--- tells of each stage whether it can start, is started, is done. All of them wait for the row and
--- the run, in the lock order, and raise MR003 or MR004 with the remedy.
+-- do_to_run() (door-act.sql) comes here: stages-by-hand.sql starts, completes, fails and skips,
+-- reset.sql resets. The view millrace.operations tells of each stage whether it can start, is
+-- started, is done.
 
--- Locks a run and its entity, waiting for both, and looks up the stage in the run's version. Raises
--- MR003 or MR004 when there is no such run or stage, or a later run. p_whole: the stage may be
--- null.
+-- Locks a run and its entity, waiting for both, and looks up the stage in the run's version, where
+-- one is named. Raises MR003 or MR004 when there is no such run or stage, or a later run.
 create or replace function millrace.hold_stage(
   p_run bigint,
   p_stage text,
   out run millrace.runs,
-  out version_stage millrace.version_stages,
-  p_whole boolean default false)
+  out version_stage millrace.version_stages)
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline text;
 begin
-  if p_stage is null and not p_whole then
-    raise exception 'p_stage is null, but must be the name of a stage'
-      using errcode = 'MR002',
-        hint = 'Name one: select stage, state from millrace.operations where run_id = …';
-  end if;
-  perform millrace.hold_runs(array[p_run]);
-  select r.* into run from millrace.runs r where r.id = p_run;
-  if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null')
-      using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
-  elsif not millrace.is_latest_run(p_run) then
+  run := millrace.hold_run(p_run);
+  if not millrace.is_latest_run(p_run) then
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
       using errcode = 'MR004', hint = format('Use the latest: select millrace.run_of(%L, %L).',
         (select p.name from millrace.pipelines p where p.id = run.pipeline_id),
@@ -90,19 +77,6 @@ begin
 end
 $$;
 
--- Cancels the live attempts of stages of a held run, and keeps what they had as history.
-create or replace function millrace.supersede(p_run_id bigint, p_stage_ids int[]) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.cancel_attempts(array[p_run_id], p_stage_ids);
-  update millrace.attempts a
-  set superseded = true
-  where a.run_id = p_run_id and a.stage_id = any (p_stage_ids) and not a.superseded;
-end
-$$;
-
 -- completed | failed | cancelled → running for a held run. Whatever else had failed or was
 -- cancelled is retried with it, except these stages, or the run could never end. Its parent counts
 -- it anew. Returns the stages with work.
@@ -140,6 +114,31 @@ begin
   return v_wake;
 end
 $$;
+
+create or replace function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_indexonlyscan = off
+as $$
+declare
+  v_run bigint := (
+    select max(r.id)
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where r.entity_id = p_entity_id
+      and p.name = p_pipeline);
+begin
+  if v_run is null then
+    raise exception 'entity % has no run of pipeline %',
+      millrace.short_json(coalesce(to_jsonb(p_entity_id), 'null')), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = 'Start one: select millrace.start(pipeline, entity).';
+  end if;
+  return v_run;
+end
+$$;
+comment on function millrace.run_of(text, text) is
+  'The newest run of a row, for every verb that takes a run: '
+  'select millrace.cancel(millrace.run_of(''leads'', ''7'')).';
 
 create or replace view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,

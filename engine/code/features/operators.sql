@@ -138,36 +138,13 @@ begin
   where p.name = p_pipeline
     and millrace.sees(p_caller, p.name);
   if not found then
-    raise exception 'there is no pipeline % that you see',
-      millrace.short_json(coalesce(to_jsonb(p_pipeline), 'null'))
-      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = case
+        when p_caller.pipelines is null then millrace.known_pipelines()
+        else 'Those that you see are in millrace_overview().'
+      end;
   end if;
   return v_pipeline;
-end
-$$;
-
--- Finds a stage of a pipeline by its name; raises MR003 where there is none, with those there are.
-create or replace function millrace.stage_seen(p_pipeline millrace.pipelines, p_stage text)
-returns millrace.stages
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  select s.* into v_stage
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline.id
-    and s.name = p_stage;
-  if not found then
-    raise exception 'there is no stage % in pipeline %',
-      millrace.short_json(coalesce(to_jsonb(p_stage), 'null')), p_pipeline.name
-      using errcode = 'MR003', hint = 'It has: ' || (
-        select left(string_agg(s.name, ', ' order by s.id), 2000)
-        from millrace.stages s
-        where s.pipeline_id = p_pipeline.id) || '.';
-  end if;
-  return v_stage;
 end
 $$;
 
@@ -187,8 +164,10 @@ begin
   where r.id = p_run
     and millrace.sees(p_caller, p.name);
   if not found then
-    raise exception 'there is no run % that you see', coalesce(p_run::text, 'null')
-      using errcode = 'MR003', hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up by its row: millrace_runs({"entity": "…"}), or in SQL '
+        'select * from millrace.operations where entity_id = ''…''.';
   end if;
   return v_run;
 end

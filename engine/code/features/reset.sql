@@ -9,10 +9,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform millrace.supersede(p_run.id, p_stage_ids);
-  update millrace.fan_outs f
-  set state = 'abandoned'
-  where f.run_id = p_run.id and f.stage_id = any (p_stage_ids) and f.state = 'finished';
+  perform millrace.supersede(array[p_run.id], p_stage_ids);
   perform millrace.write_entities(
     p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
     array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
@@ -25,7 +22,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_held record := millrace.hold_stage(p_run, p_stage, p_whole => true);
+  v_held record := millrace.hold_stage(p_run, p_stage);
   v_stage millrace.version_stages := v_held.version_stage;
   v_stages int[] := v_stage.dependents || v_stage.stage_id;
   v_wake int[];
@@ -48,23 +45,6 @@ begin
   perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
 end
 $$;
-
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform millrace.reset_one(p_run, p_stage);
-  perform millrace.note_run('reset', p_run, p_stage);
-end
-$$;
-comment on function millrace.reset(bigint, text) is
-  'Puts a stage and all that depends on it, or the whole run, back to pending and goes on from '
-  'there: also in a run that is over. What they had is kept as history; children of a map that is '
-  'reset are cancelled and spawned anew.';
 
 -- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
 -- it.
@@ -161,23 +141,3 @@ begin
   return v_failed;
 end
 $$;
-
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_children int := millrace.reset_failed_children(p_run, p_stage);
-begin
-  perform millrace.note_run('reset_children', p_run, p_stage,
-    jsonb_build_object('children', v_children));
-  return v_children;
-end
-$$;
-comment on function millrace.reset_children(bigint, text) is
-  'Lets the failed and cancelled children of a map or pipeline stage go on, each from where it '
-  'failed. A stage that was over waits for them again, and the stages that need it start over; one '
-  'that had begun by a threshold stays. Returns how many children.';

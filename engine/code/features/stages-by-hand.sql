@@ -1,13 +1,10 @@
--- Operations: starting, completing, failing and skipping a stage by hand.
+-- Operations: starting, completing, failing, skipping and hurrying a stage by hand; a priority.
 
 -- Starts a pending stage of a running run. enqueue_stage() refuses one whose needs are not done;
 -- its thresholds and its own condition are what the person overrules.
-create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
+create or replace function millrace.start_one(p_run bigint, p_stage text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -21,11 +18,8 @@ begin
       'use millrace.retry(run) or millrace.reset(run, stage).');
   end if;
   perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
-  perform millrace.note_run('start_stage', p_run, p_stage);
 end
 $$;
-comment on function millrace.start_stage(bigint, text) is
-  'Starts a pending stage whose needs are done, without waiting for its thresholds.';
 
 -- Ends the live attempt of a stage as a person says. Its token, job or children are void: whoever
 -- has it in work hears that it comes too late, also where it would have said the same.
@@ -85,26 +79,6 @@ begin
 end
 $$;
 
-create or replace function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  if p_result is null then
-    raise exception 'p_result is null, but must be the result of stage %', p_stage
-      using errcode = 'MR002', hint = 'Give the result as jsonb; ''null''::jsonb is one.';
-  end if;
-  perform millrace.end_stage(p_run, p_stage, 'completed', p_result, null);
-  perform millrace.note_run('complete', p_run, p_stage);
-end
-$$;
-comment on function millrace.complete_stage(bigint, text, jsonb) is
-  'Completes a queued, started or waiting stage with a result given by hand.';
-
 -- Fails a stage of one run.
 create or replace function millrace.fail_one(
   p_run bigint,
@@ -122,28 +96,6 @@ begin
     'permanent', coalesce(p_permanent, false)));
 end
 $$;
-
-create or replace function millrace.fail_stage(
-  p_run bigint,
-  p_stage text,
-  p_message text,
-  p_permanent boolean default false)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform millrace.fail_one(p_run, p_stage, p_message, p_permanent);
-  perform millrace.note_run('fail', p_run, p_stage,
-    jsonb_build_object('message', left(p_message, 2000), 'permanent', p_permanent));
-end
-$$;
-comment on function millrace.fail_stage(bigint, text, text, boolean) is
-  'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless '
-  'permanent.';
 
 -- Skips a stage of one run.
 create or replace function millrace.skip_one(p_run bigint, p_stage text) returns void
@@ -164,7 +116,7 @@ begin
     perform millrace.refuse_operation(p_run, p_stage, 'skipped',
       'pending, and its needs are not done', 'Skip or finish its needs first.');
   end if;
-  perform millrace.supersede(p_run, array[v_stage.stage_id]);
+  perform millrace.supersede(array[p_run], array[v_stage.stage_id]);
   v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
   v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
     '{"code": "skipped", "message": "skipped by hand"}');
@@ -172,18 +124,86 @@ begin
 end
 $$;
 
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+-- Makes what waits in backoff in one run, or at one stage of it, due now; returns how many. What a
+-- quota holds back stays: the next claim would put it back.
+create or replace function millrace.hurry_one(p_run bigint, p_stage text) returns int
 language plpgsql
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+  v_stages int[];
 begin
-  perform millrace.skip_one(p_run, p_stage);
-  perform millrace.note_run('skip', p_run, p_stage);
+  v_ids := array(
+    select a.id
+    from millrace.attempts a
+    where a.run_id = p_run
+      and a.state = 'queued'
+      and a.queue_at > v_now
+      and not a.held
+      and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
+    order by a.id
+    for update);
+  if cardinality(v_ids) = 0 then
+    raise exception 'run % has nothing that waits to be tried again%',
+      p_run, coalesce(' at stage ' || p_stage, '')
+      using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
+        'select * from millrace.timeline(' || p_run || ').';
+  end if;
+  update millrace.attempts a set queue_at = v_now where a.id = any (v_ids);
+  v_stages := array(
+    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+  perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
+  if exists (
+      select from millrace.pipelines p
+      where p.id = (v_held.run).pipeline_id and p.projection = 'status') then
+    perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
+  end if;
+  perform millrace.wake(v_stages);
+  return cardinality(v_ids);
 end
 $$;
-comment on function millrace.skip(bigint, text) is
-  'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
-  'by a threshold. Its result is null to those that need it.';
+
+-- Raises MR002 where a priority is none; null is that of who names none.
+create or replace function millrace.refuse_priority(p_priority int) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  end if;
+end
+$$;
+
+-- Gives one run a priority.
+create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs := millrace.hold_run(p_run);
+begin
+  perform millrace.refuse_priority(p_priority);
+  if v_run.status <> 'running' then
+    raise exception 'run % cannot be given a priority: it is %', p_run, v_run.status
+      using errcode = 'MR004', hint = 'Only a running run waits for its turn: '
+        'select * from millrace.runs where status = ''running''.';
+  end if;
+  update millrace.runs r set priority = p_priority where r.id = p_run;
+  -- A claim that is taking one of them this moment goes first.
+  perform
+  from millrace.attempts a
+  where a.run_id = p_run and a.state = 'queued'
+  order by a.id
+  for update;
+  perform millrace.assign_groups(a.stage_id, array[p_run])
+  from (
+    select distinct a.stage_id
+    from millrace.attempts a
+    where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
+end
+$$;

@@ -237,28 +237,6 @@ begin
 end
 $$;
 
-create or replace function millrace.take_up(
-  p_pipeline text, p_stage text, p_limit int default 1000
-) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_started int := millrace.take_up_rows(millrace.stage_named(p_pipeline, p_stage), p_limit);
-begin
-  perform millrace.note('take_up', p_pipeline, p_stage, '{}', jsonb_build_object(
-    'runs', v_started, 'outcome', jsonb_build_object('started', v_started)));
-  return v_started;
-end
-$$;
-comment on function millrace.take_up(text, text, int) is
-  'Starts rows at a stage that a bypass had left out, oldest first and so many at most, and '
-  'returns how many. Rows that are gone or were started since are forgotten; those whose run is '
-  'live, or that somebody holds, stay for the next call.';
-
 -- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
 -- out: nothing will tell of it any more.
 create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
@@ -279,38 +257,6 @@ begin
   join millrace.bypassed o
     on o.stage_id = w.stage_id and o.entity_id = w.entity_id and o.run_id <= w.id
   group by w.stage_id;
-end
-$$;
-
--- Bypasses a stage for an operator, ends that, or takes up what was left out. Returns what the
--- journal is to say of it.
-create or replace function millrace.act_on_bypass(
-  p_caller millrace.caller, p_request jsonb, p_line bigint
-) returns jsonb
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_pipeline millrace.pipelines;
-  v_stage millrace.stages;
-  v_outcome jsonb := '{}';
-begin
-  perform millrace.need_fields(p_request, 'pipeline', 'stage');
-  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
-  v_stage := millrace.stage_seen(v_pipeline, p_request ->> 'stage');
-  case p_request ->> 'verb'
-    when 'bypass' then
-      v_outcome := jsonb_build_object('until', millrace.asked_end(p_request), 'skipped',
-        millrace.begin_bypass(
-          v_stage, p_request ->> 'reason', millrace.asked_end(p_request), p_line));
-    when 'end_bypass' then
-      perform millrace.end_bypass_of(v_stage);
-    when 'take_up' then
-      v_outcome := jsonb_build_object('started',
-        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
-  end case;
-  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
-    'outcome', v_outcome);
 end
 $$;
 
