@@ -227,18 +227,15 @@ begin
 end
 $$;
 
--- Raises MR001 unless the table of a definition exists and the column of its metadata is absent or
--- of type jsonb.
+-- Raises MR001 unless the table of a definition exists, with columns where a user is to start runs.
 create or replace function millrace.check_entity(p_definition jsonb) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_entity jsonb := p_definition -> 'entity';
-  v_table text := v_entity ->> 'table';
-  v_type text;
 begin
-  if millrace.table_named(v_table) is null then
+  if millrace.table_named(v_entity ->> 'table') is null then
     raise exception 'entity.table is %, which is no table', v_entity -> 'table'
       using errcode = 'MR001',
         hint = 'Create the table in an earlier migration and name it with its schema.';
@@ -247,21 +244,6 @@ begin
       v_entity -> 'projection'
       using errcode = 'MR001',
         hint = 'Without columns there are no statuses to write: leave startable_by out.';
-  elsif v_entity ? 'metadata' then
-    select format_type(a.atttypid, null)
-    into v_type
-    from pg_attribute a
-    where a.attrelid = to_regclass(v_table)
-      and a.attname = v_entity ->> 'metadata'
-      and a.attnum > 0
-      and not a.attisdropped;
-    if v_type is distinct from 'jsonb' then
-      raise exception 'entity.metadata is %, which is %', v_entity -> 'metadata',
-        coalesce('of type ' || v_type, format('no column of %s', v_table))
-        using errcode = 'MR001',
-          hint = format('Name a column of type jsonb: alter table %s add column metadata jsonb '
-          'not null default ''{}''; or leave it out.', v_table);
-    end if;
   end if;
 end
 $$;
@@ -281,9 +263,7 @@ begin
   perform millrace.check_shape(p_definition);
   v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
   perform millrace.check_entity(v_definition);
-  perform millrace.check_due(v_definition);
-  perform millrace.check_label(v_definition);
-  perform millrace.check_trace(v_definition);
+  perform millrace.check_named_columns(v_definition -> 'entity');
   perform millrace.check_quota(v_definition);
   v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
   select n

@@ -278,16 +278,18 @@ language sql
 set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    enabled)
-  values (
-    p_definition ->> 'pipeline', p_table, p_definition #>> '{entity,key}',
-      p_definition #>> '{entity,projection}',
-    p_definition #>> '{entity,metadata}', coalesce((p_definition ->> 'enabled')::boolean, true))
+    label_column, trace_column, enabled)
+  select p_definition ->> 'pipeline', p_table, e.key, e.projection, e.metadata, e.label, e.trace,
+    coalesce((p_definition ->> 'enabled')::boolean, true)
+  from jsonb_to_record(p_definition -> 'entity')
+    e(key text, projection text, metadata text, label text, trace text)
   on conflict on constraint pipelines_name_key do update set
     entity_table = excluded.entity_table,
     entity_key = excluded.entity_key,
     projection = excluded.projection,
     metadata_column = excluded.metadata_column,
+    label_column = excluded.label_column,
+    trace_column = excluded.trace_column,
     enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id
 $$;
@@ -351,8 +353,7 @@ begin
   perform millrace.save_due(v_pipeline_id, v_definition);
   perform millrace.save_alerts(v_definition);
   perform millrace.save_run_sla(v_pipeline_id, v_definition);
-  perform millrace.save_label(v_pipeline_id, v_definition);
-  perform millrace.save_trace(v_pipeline_id, v_definition);
+  perform millrace.warn_of_label(v_pipeline_id);
   update millrace.pipelines p
   set retention_days = (v_definition #>> '{retention,days}')::int
   where p.id = v_pipeline_id;

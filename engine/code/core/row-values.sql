@@ -1,10 +1,48 @@
--- Reading the columns of a row that the engine knows by name
+-- The columns of a row that the engine knows by name
 --
 -- A definition may name columns that hold the metadata of a row's runs, their trace, whose quota
 -- they count against, and the key under which they wait at a stage. A start reads all of them at
 -- once, by the __values function that attach() writes for the pipeline. A column that was renamed
 -- since must not make a user's own write fail: then each is read alone, and one that cannot be read
 -- counts as empty.
+--
+-- A trace that the row brings along is that of all its runs, so that what was done for it, here and
+-- at every service, is found by one id. A child run has its parent's, whatever its own pipeline
+-- declares: it is part of what the parent does.
+
+-- Raises MR001 where a column that entity names is none of its table's, or of another type.
+create or replace function millrace.check_named_columns(p_entity jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_column record;
+begin
+  select c.field, c.remedy, format_type(a.atttypid, null) as type into v_column
+  from (values
+    (1, 'metadata', '{jsonb}'::regtype[],
+      'jsonb: alter table %s add column metadata jsonb not null default ''{}'';'),
+    (2, 'due', '{timestamptz}', 'timestamptz: alter table %s add column due_at timestamptz;'),
+    (3, 'label', '{text,varchar}', 'text, such as a URL or a title;'),
+    (4, 'trace', '{uuid}', 'uuid: alter table %s add column trace_id uuid not null '
+      'default gen_random_uuid();')) c(place, field, types, remedy)
+  left join pg_attribute a
+    on a.attrelid = to_regclass(p_entity ->> 'table')
+      and a.attname = p_entity ->> c.field
+      and a.attnum > 0
+      and not a.attisdropped
+  where p_entity ? c.field
+    and (a.atttypid = any (c.types)) is not true
+  order by c.place
+  limit 1;
+  if found then
+    raise exception 'entity.% is %, which is %', v_column.field, p_entity -> v_column.field,
+      coalesce('of type ' || v_column.type, format('no column of %s', p_entity ->> 'table'))
+      using errcode = 'MR001', hint = 'Name a column of type '
+        || format(v_column.remedy, p_entity ->> 'table') || ' or leave it out.';
+  end if;
+end
+$$;
 
 -- Says which key a column's value stands for: the value itself or, for the part host, the host of a
 -- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.

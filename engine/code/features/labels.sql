@@ -4,34 +4,6 @@
 -- finds what a label contains, one of patterns (text_pattern_ops) how it begins, any other the
 -- whole of it.
 
--- Raises MR001 unless the column that an entity is known by is one of texts.
-create or replace function millrace.check_label(p_definition jsonb) returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_entity jsonb := p_definition -> 'entity';
-  v_type text;
-begin
-  if not v_entity ? 'label' then
-    return;
-  end if;
-  select format_type(a.atttypid, null)
-  into v_type
-  from pg_attribute a
-  where a.attrelid = to_regclass(v_entity ->> 'table')
-    and a.attname = v_entity ->> 'label'
-    and a.attnum > 0
-    and not a.attisdropped;
-  if v_type is null or v_type not in ('text', 'character varying') then
-    raise exception 'entity.label is %, which is %', v_entity -> 'label',
-      coalesce('of type ' || v_type, format('no column of %s', v_entity ->> 'table'))
-      using errcode = 'MR001',
-        hint = 'Name a column of type text, such as a URL or a title; or leave it out.';
-  end if;
-end
-$$;
-
 -- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
 -- exact; null where there is none.
 create or replace function millrace.label_search(p_pipeline millrace.pipelines) returns text
@@ -76,8 +48,8 @@ begin
 end
 $$;
 
--- define() keeps by which column people know the rows of a pipeline.
-create or replace function millrace.save_label(p_pipeline_id int, p_definition jsonb) returns void
+-- Warns of a label by which nothing is found, and names the statement that makes its index.
+create or replace function millrace.warn_of_label(p_pipeline_id int) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
@@ -85,10 +57,6 @@ declare
   v_pipeline millrace.pipelines;
   v_statement text;
 begin
-  update millrace.pipelines p
-  set label_column = p_definition #>> '{entity,label}'
-  where p.id = p_pipeline_id
-    and p.label_column is distinct from p_definition #>> '{entity,label}';
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
   v_statement := millrace.missing_label_index(v_pipeline);
   if v_statement is not null then
