@@ -136,12 +136,62 @@ test('playbook B: what is stuck for too long goes back one word, and what is not
   );
   expect(await links.row(stuck)).toMatchObject({
     status: 'queued',
-    // What a person starts over begins its count anew, whatever they write.
-    attempt_count: 0,
+    attempt_count: 1,
     status_since: await engine.now(),
     updated_at: await engine.now(),
   });
   expect(await links.row(fresh)).toMatchObject({ status: 'scraping' });
+});
+
+test('playbook B: the tries that people count are tries: after the fifth the link is dead', async ({
+  engine,
+  links,
+}) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  const worker = await links.worker('scrape_job');
+  const back = (to: string) =>
+    engine.sql.query(
+      `update public.linkedin_links set status = $1, attempt_count = attempt_count + 1 where status = 'scraping'`,
+      [to],
+    );
+  for (const tries of [1, 2, 3, 4, 5]) {
+    await worker.takeOne();
+    await back('queued');
+    expect(await links.row(id)).toMatchObject({ status: 'queued', attempt_count: tries });
+    await engine.expectSound();
+  }
+  await worker.report(failed(await worker.takeOne()));
+  expect(await links.row(id)).toMatchObject({ status: 'dead' });
+  await engine.expectSound();
+});
+
+test('playbook B: a staged link goes back to be staged anew, and its try is counted', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  await links.scrape('scrape_job', 'one');
+  await links.finish('stage_job', stagedJob());
+  await engine.advance('31 minutes');
+  await engine.sql.query(
+    `update public.linkedin_links set status = 'scraped', attempt_count = attempt_count + 1
+     where status = 'staged' and status_since < millrace.now() - interval '30 minutes'`,
+  );
+  expect(await links.row(id)).toMatchObject({ status: 'scraped', attempt_count: 1 });
+  await links.finish('stage_job', stagedJob());
+  expect(await links.row(id)).toMatchObject({ status: 'staged', attempt_count: 0 });
+  await engine.expectSound();
+});
+
+test('a count that somebody writes is never more than the tries there were', async ({ engine, links }) => {
+  const id = await links.add('https://a.test/jobs/1');
+  await links.classify('job');
+  await (await links.worker('scrape_job')).takeOne();
+  await engine.sql.query(
+    `update public.linkedin_links set status = 'queued', attempt_count = attempt_count + 7 where id = $1`,
+    [id],
+  );
+  expect(await links.row(id)).toMatchObject({ status: 'queued', attempt_count: 1 });
+  await engine.expectSound();
 });
 
 test.for(['new', 'classified', 'queued', 'scraping', 'scraped', 'staged', 'error'])(

@@ -283,3 +283,24 @@ begin
   perform millrace.wake(v_stages);
 end
 $$;
+
+-- Counts what a person starts over, and whose count of tries they have raised, as another try of
+-- what was there; of no more tries than there were. The caller, an intake trigger, holds the
+-- entities, and has just queued their attempts.
+create or replace function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update millrace.attempts a
+  set retry_count = least(i.tries, a.number - 1)
+  from unnest(p_ids, p_tries) i(id, tries)
+  join millrace.runs r on r.entity_id = i.id
+  where r.pipeline_id = p_pipeline_id
+    and r.status = 'running'
+    and a.run_id = r.id
+    and a.state = 'queued';
+  perform millrace.show_status(p_pipeline_id, p_ids);
+end
+$$;

@@ -156,6 +156,40 @@ begin
 end
 $write$;
 
+-- Writes the statement that finds the rows whose count of tries a person has raised together with
+-- their status; empty where the definition has no column for it.
+create or replace function millrace.intake_of_tries(
+  p_pipeline millrace.pipelines, p_from text
+) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  if not p_pipeline.status ? 'attempts' then
+    return '';
+  end if;
+  return format($f$
+    select array_agg(n.%1$I::text order by n.%1$I), array_agg(n.%2$I::bigint order by n.%1$I)
+    into v_tried, v_tries
+    from %4$s
+    where n.%3$I is distinct from o.%3$I
+      and n.%2$I > o.%2$I;$f$,
+    p_pipeline.entity_key, p_pipeline.status ->> 'attempts', p_pipeline.status ->> 'column',
+    p_from);
+end
+$write$;
+
+-- Writes the call that counts those tries, once what the status means is done.
+create or replace function millrace.counting_of_tries(p_pipeline millrace.pipelines) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $write$
+  select case when p_pipeline.status ? 'attempts' then format($f$
+  if v_tried is not null then
+    perform millrace.count_tries(%s, v_tried, v_tries);
+  end if;$f$, p_pipeline.id) else '' end
+$write$;
+
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
 -- keeps its plan of a reference's check, too, and the history refers to the rows. A write to many
@@ -178,22 +212,24 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_said text;
   v_written record; v_moved record;
+  v_tried text[]; v_tries bigint[];
 begin
-  if tg_op = 'UPDATE' then%s%s
+  if tg_op = 'UPDATE' then%s%s%s
   else%s
   end if;%s
   if v_written.ids is null then
     return null;
   end if;
-  perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);
+  perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);%s
   return null;
 end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
       format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
-    millrace.intake_of_retries(p_pipeline, v_both),
+    millrace.intake_of_retries(p_pipeline, v_both), millrace.intake_of_tries(p_pipeline, v_both),
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
       'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
-    millrace.taking_of_told(p_pipeline), p_pipeline.id));
+    millrace.taking_of_told(p_pipeline), p_pipeline.id,
+    millrace.counting_of_tries(p_pipeline)));
   perform millrace.write_status_triggers(p_pipeline);
 end
 $write$;
