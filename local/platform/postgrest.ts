@@ -10,6 +10,8 @@ const portAttempts = 5;
 
 export interface Postgrest {
   port: number;
+  /** Dies as in a crash, and comes back on the same port. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -25,7 +27,13 @@ export interface PostgrestOptions {
 export async function startPostgrest(options: PostgrestOptions): Promise<Postgrest> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await launch(options, await freePort(), await freePort());
+      const [port, adminPort] = [await freePort(), await freePort()];
+      let stop = await launch(options, port, adminPort);
+      const restart = async () => {
+        await stop();
+        stop = await launch(options, port, adminPort);
+      };
+      return { port, restart, stop: () => stop() };
     } catch (error) {
       // Between finding a free port and binding it another process may take it.
       if (attempt === portAttempts || !/in use|resource busy/i.test(String(error))) throw error;
@@ -33,6 +41,7 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
   }
 }
 
+/** Answers how it is stopped. */
 async function launch({ dbUrl, keySet, watchdog }: PostgrestOptions, port: number, adminPort: number) {
   const child = spawn(postgrestBinary(), [], {
     cwd: '/',
@@ -74,14 +83,11 @@ async function launch({ dbUrl, keySet, watchdog }: PostgrestOptions, port: numbe
     }
     await delay(25);
   }
-  return {
-    port,
-    async stop() {
-      if (hasEnded(child)) return;
-      const gone = new Promise((resolve) => child.once('exit', resolve));
-      child.kill('SIGKILL');
-      await gone;
-    },
+  return async () => {
+    if (hasEnded(child)) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
   };
 }
 

@@ -2,16 +2,32 @@
 import type { ChaosStack, Tenant } from './chaos-stack.ts';
 import { Choices, type Plan, type Step } from './plan.ts';
 
-/** The pipelines that users start, with their tables and stages in order. */
-export const roots = {
+/** Pipelines whose rows show each stage in columns of its own, with their tables and stages in order. */
+const columnRoots = {
   leads: { table: 'leads', stages: ['scrape', 'intel', 'strategy', 'subject', 'messaging'] },
   documents: { table: 'document', stages: ['extraction', 'chunking', 'kg_ingest'] },
   books: {
     table: 'books',
     stages: ['split', 'metadata', 'toc', 'page_numbers', 'headings', 'structure', 'review', 'assemble'],
   },
+  parcels: { table: 'parcels', stages: ['weigh', 'dispatch', 'carry', 'unpack', 'insure', 'sign'] },
 } as const;
+/** Those whose rows show them in one column. */
+const statusRoots = {
+  links: {
+    table: 'linkedin_links',
+    stages: ['classify', 'route_job', 'scrape_job', 'route_post', 'scrape_post', 'stage_job', 'stage_post', 'extract'],
+  },
+  articles: {
+    table: 'ingestion_queue',
+    stages: ['fetch', 'score', 'summarize', 'tag', 'thumbnail', 'review', 'publish'],
+  },
+} as const;
+/** The pipelines that users start. */
+export const roots = { ...columnRoots, ...statusRoots } as const;
+export type ColumnRoot = keyof typeof columnRoots;
 export type RootName = keyof typeof roots;
+export const columnRootNames = Object.keys(columnRoots) as ColumnRoot[];
 export const rootNames = Object.keys(roots) as RootName[];
 
 /** SQLSTATEs and the codes of the Data API by which a call may fail while the machinery does; MR… are the engine's own refusals. */
@@ -38,6 +54,8 @@ export class Campaign {
   readonly cancelled = new Set<string>();
   /** What no fault explains. */
   readonly troubles: string[] = [];
+  /** What the stages of the parcels had completed before. */
+  completedBefore = 0;
   /** What goes on beside the steps and ends by itself. */
   readonly beside: Promise<void>[] = [];
 
@@ -59,9 +77,14 @@ export class Campaign {
       const { code, message } = error as { code?: string; message?: string };
       const known = understood.some((pattern) => pattern.test(code ?? '')) || understoodWords.test(message ?? '');
       if (known) this.count(code?.startsWith('MR') ? 'refused by the engine' : 'failed for a fault');
-      else this.troubles.push(`${what}: ${code ?? 'no code'} ${message}`);
+      else this.troubles.push(`${what}: ${code ?? 'no code'} ${message ?? JSON.stringify(error)}`);
       return undefined;
     }
+  }
+
+  /** Goes on with something beside the steps, some of which may wait for it. */
+  goBeside(what: string, deed: Promise<unknown>): void {
+    this.beside.push(this.attempt(what, () => deed).then(() => {}));
   }
 
   /** The ids of a table's rows, oldest first. */
@@ -82,7 +105,8 @@ export class Campaign {
   async run(step: Step, where: string): Promise<{ id: string; pipeline: string; entity: string } | undefined> {
     const runs = await this.chaos.asAdmin<{ id: string; pipeline: string; entity: string }>(
       `select r.id, p.name as pipeline, r.entity_id as entity from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
-       where p.name in ('leads', 'documents', 'books', 'document_monolith') and ${where} order by r.id`,
+       where p.name = any ($1) and ${where} order by r.id`,
+      [[...rootNames, 'document_monolith']],
     );
     return new Choices(step).oneOf(runs);
   }

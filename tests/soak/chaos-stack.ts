@@ -1,14 +1,23 @@
-// One stack for all campaigns: with every example, services that can be taken away, a clock that is moved on, and a disk
-// that can be full.
+// One stack for all campaigns: with every example and the parcels, services that can be taken away, a clock that is moved on,
+// a Data API whose answers get lost, and a disk that can be full.
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts';
 import { freePort } from '../../local/platform/free-port.ts';
 import type { StackOptions } from '../../local/platform/stack.ts';
 import type { Row } from '../support/engine.ts';
+import { functionsFolder } from '../support/functions-folder.ts';
 import { type Caller, ProjectStack } from '../support/project-stack.ts';
 import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { DataApi } from './data-api.ts';
+import { defineParcels, parcelFunctions } from './parcels.ts';
 import { ChaosServices } from './services.ts';
+import { SmallDisk } from './small-disk.ts';
+import { Toll } from './toll.ts';
 
 /** A signed-in user of an account and an organisation. */
 export interface Tenant extends Caller {
@@ -16,76 +25,134 @@ export interface Tenant extends Caller {
   org: string;
 }
 
-// A stand-in for a full disk, since a test has no file system of its own to fill: these tables refuse writes with the
-// SQLSTATE and the words that Postgres has for it, each with the probability that stands in chaos.disk.
-const breakableDisk = `
-  create schema chaos;
-  create table chaos.disk (full_share float8 not null);
-  insert into chaos.disk values (0);
-  create function chaos.write_block() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-  begin
-    if random() < (select d.full_share from chaos.disk d) then
-      raise exception 'could not extend file "base/5/16385": No space left on device' using errcode = 'disk_full', hint = 'Check free disk space.';
-    end if;
-    return null;
-  end $$;
-  do $$
-  declare
-    v_table text;
-  begin
-    foreach v_table in array array['millrace.runs', 'millrace.attempts', 'millrace.claims', 'millrace.child_tallies', 'millrace.turns',
-      'public.leads', 'public.document', 'public.chunk', 'public.chunk_draft', 'public.books', 'public.pages', 'public.millrace_decisions']
-    loop
-      execute format('create trigger chaos_disk before insert or update on %s for each statement execute function chaos.write_block()', v_table);
-    end loop;
-  end $$`;
-
 // A function's life is one of the faults; without it processes serve many campaigns.
 const limits: StackOptions['limits'] = { wallClockMs: 3_600_000, cpuSoftMs: 300_000, cpuHardMs: 600_000 };
 
+interface Parts {
+  services: ChaosServices;
+  dataApi: DataApi;
+  toll: Toll;
+  samples: Sites;
+  /** A site of short pages. */
+  site: TestSite;
+  /** Where Postgres lies; in a word why there is none. */
+  disk: SmallDisk | string;
+}
+
 export class ChaosStack extends ProjectStack {
-  #services: ChaosServices | undefined;
-  #samples: Sites | undefined;
-  #site: TestSite | undefined;
+  #parts: Parts | undefined;
+  #removeFolder = () => {};
   #admin: pg.Pool | undefined;
 
   static async start(): Promise<ChaosStack> {
-    const [samples, site, port] = await Promise.all([startSites(), startTestSite(), freePort()]);
-    const hosts = [samples.url, site.url, ...samples.hosts.map(({ url }) => url)].map((url) => new URL(url).host);
-    const services = await ChaosServices.start(`http://127.0.0.1:${port}`, hosts.join(','));
-    const chaos = new ChaosStack(await ProjectStack.launch({ env: services.env, port, limits }));
-    chaos.#services = services;
-    chaos.#samples = samples;
-    chaos.#site = site;
+    const [samples, site, toll, dataApi, port] = await Promise.all([
+      startSites(),
+      startTestSite(),
+      Toll.start(),
+      DataApi.start(),
+      freePort(),
+    ]);
+    const urls = [samples.url, site.url, ...samples.hosts.map(({ url }) => url)];
+    const hosts = [...urls.map((url) => new URL(url).host), `localhost:${new URL(site.url).port}`];
+    const apiUrl = `http://127.0.0.1:${port}`;
+    const services = await ChaosServices.start(apiUrl, [apiUrl, dataApi.url], hosts.join(','));
+    const folder = functionsFolder({ add: parcelFunctions, projectUrlFrom: 'PROJECT_PROXY_URL' });
+    const env = {
+      ...services.env,
+      FEED_ALLOW_HOSTS: hosts.join(','),
+      PROJECT_PROXY_URL: dataApi.url,
+      TOLL_URL: toll.url,
+    };
+    const chaos = new ChaosStack(await ProjectStack.launch({ env, port, limits, functionsDir: folder.path }));
+    chaos.#removeFolder = folder.remove;
+    dataApi.target = chaos.stack.apiUrl;
+    chaos.#parts = { services, dataApi, toll, samples, site, disk: await chaos.#moveToSmallDisk() };
     chaos.#admin = new pg.Pool({ connectionString: chaos.stack.superDbUrl, max: 2 });
     chaos.#admin.on('error', () => {});
     await chaos.takeClock();
-    await chaos.asAdmin(breakableDisk);
+    await defineParcels((statement, values) => chaos.rows(statement, values));
+    await chaos.until('the Data API knows the parcels', () => chaos.#knowsParcels(), 20_000);
+    await chaos.rows(`insert into public.topic (name, description) values ('Canals', 'Canals, locks, gates, boats')`);
+    await chaos.rows(`insert into public.tag (name) values ('locks')`);
     return chaos;
   }
 
   override async stop(): Promise<void> {
+    const { services, dataApi, toll, samples, site, disk } = this.parts;
     await this.#admin?.end();
     await super.stop();
-    await Promise.all([this.services, this.samples, this.site].map((part) => part.stop()));
+    if (disk instanceof SmallDisk) disk.unmount();
+    this.#removeFolder();
+    await Promise.all([services, dataApi, toll, samples, site].map((part) => part.stop()));
   }
 
-  get services(): ChaosServices {
-    return this.#services as ChaosServices;
+  get parts(): Parts {
+    return this.#parts as Parts;
   }
 
-  get samples(): Sites {
-    return this.#samples as Sites;
+  /** All is well again, and nothing is known of the campaign before. */
+  forget(): void {
+    this.parts.services.forget();
+    this.parts.toll.forget();
+    this.parts.dataApi.mood = 'passed on';
   }
 
-  /** A site of a few short pages. */
-  get site(): TestSite {
-    return this.#site as TestSite;
+  /** Lays Postgres, and nothing else, on a small disk. */
+  async #moveToSmallDisk(): Promise<SmallDisk | string> {
+    const disk = SmallDisk.mount();
+    if (!(disk instanceof SmallDisk)) return disk;
+    const { postgres } = this.stack;
+    await postgres.stop();
+    const moved = path.join(disk.folder, 'postgres');
+    execFileSync('cp', ['-a', postgres.dataDir, moved]);
+    fs.rmSync(postgres.dataDir, { recursive: true });
+    fs.symlinkSync(moved, postgres.dataDir);
+    await postgres.start();
+    // Its log must not take the room by itself.
+    const admin = new pg.Client({ connectionString: this.stack.superDbUrl });
+    await admin.connect();
+    await admin.query(`alter system set max_wal_size = '96MB'`);
+    await admin.query('select pg_reload_conf()');
+    await admin.end();
+    return disk;
+  }
+
+  async #knowsParcels(): Promise<boolean> {
+    return (await this.project.rows.from('parcels').select('id, sign_status').limit(1)).error === null;
+  }
+
+  /** Gives the disk's room back, and gets Postgres up again where it died or is dying of it. */
+  async makeRoom(): Promise<void> {
+    const { disk } = this.parts;
+    if (disk instanceof SmallDisk) disk.giveBack();
+    for (let tries = 0; ; tries += 1) {
+      try {
+        await this.asAdmin('select 1');
+        return;
+      } catch (error) {
+        if (tries > 300) throw error;
+      }
+      // It refuses while it is there, be it in recovery.
+      await this.stack.postgres.start().catch(() => {});
+      await pause(100);
+    }
   }
 
   /** Rows of a statement, as the superuser, for whom some connections are kept free. */
   async asAdmin<T extends Row = Row>(statement: string, values?: unknown[]): Promise<T[]> {
     return (await (this.#admin as pg.Pool).query<T>(statement, values)).rows ?? [];
+  }
+
+  /** A session of its own, as postgres, which ends with `deed`. */
+  async session(deed: (session: pg.Client) => Promise<unknown>): Promise<void> {
+    const session = new pg.Client({ connectionString: this.stack.dbUrl });
+    session.on('error', () => {});
+    try {
+      await session.connect();
+      await deed(session);
+    } finally {
+      await session.end().catch(() => {});
+    }
   }
 
   /** A user of a new account and a new organisation. */

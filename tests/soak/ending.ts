@@ -1,17 +1,18 @@
 // The end of a campaign: the faults are over, time goes on, and all comes to its end. Then what was recorded is looked at.
 import { setTimeout as pause } from 'node:timers/promises';
-import { unlike } from '../support/random-ending.ts';
 import { type Campaign, rootNames, roots } from './campaign.ts';
 import type { ChaosStack } from './chaos-stack.ts';
-import { unpauseAll } from './operations.ts';
+import { find, lookAtAll } from './findings.ts';
+import { endAllDeeds, takeAllUp } from './operator-operations.ts';
 
-const patienceMs = 240_000;
+/** So long nothing at all may change, however often the clock is moved on. */
+const patienceMs = 120_000;
 const lookMs = 60;
 /**
  * So long nothing may change before the clock is moved on, since a function or a service may be at work: at first, and at
  * the most. It doubles each time, so that a slow machine gets its work done before a lease expires or a deadline passes.
  */
-const stillMs = { first: 1_000, mostOfFunctions: 16_000, mostOfServices: 4_000 };
+const stillMs = { first: 1_500, mostOfFunctions: 16_000, mostOfServices: 4_000 };
 
 /** Runs and what hangs on them that are not over. */
 const open = `(select count(*) from millrace.runs where status = 'running')
@@ -31,15 +32,14 @@ const skipBackoff = `
 
 /** Brings every run to its end, moving the clock on where nothing else would happen. Throws when some never end. */
 async function finishAll({ chaos }: Campaign): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  let [last, since, jumps, patience] = ['', Date.now(), 0, stillMs.first];
+  let [last, since, changed, jumps, patience] = ['', Date.now(), Date.now(), 0, stillMs.first];
   for (;;) {
     if ((await chaos.value(`select (${open})::int`)) === 0) return;
-    if (Date.now() > deadline) throw new Error(`some runs never end\n${await whatIsOpen(chaos)}`);
+    if (Date.now() - changed > patienceMs) throw new Error(`some runs never end\n${await whatIsOpen(chaos)}`);
     await decideAll(chaos);
     if ((await chaos.rows(skipBackoff)).length > 0) await look(chaos);
     const now = await chaos.value<string>(state);
-    if (now !== last) [last, since] = [now, Date.now()];
+    if (now !== last) [last, since, changed] = [now, Date.now(), Date.now()];
     const isWorking = await chaos.value<boolean>(
       `select exists (select from millrace.attempts where state = 'started')`,
     );
@@ -60,10 +60,15 @@ async function look(chaos: ChaosStack): Promise<void> {
   await chaos.rows('select millrace.wake_job_poll()');
 }
 
+/** What is answered to each question that is open at the end. */
+const decisions = { books: '{"keep": "all"}', review: '{"verdict": "approve"}', revise: '{"verdict": "save"}' };
+
 async function decideAll(chaos: ChaosStack): Promise<void> {
   await chaos.rows(
-    `select public.millrace_decide(d.attempt_id, '{"keep": "all"}') from public.millrace_decisions d
-     join millrace.attempts a on a.id = d.attempt_id and a.state = 'waiting' where d.closed_at is null`,
+    `select public.millrace_decide(d.attempt_id, case when s.name = 'revise' then $1 when p.name = 'articles' then $2 else $3 end::jsonb)
+     from public.millrace_decisions d join millrace.attempts a on a.id = d.attempt_id and a.state = 'waiting'
+     join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id where d.closed_at is null`,
+    [decisions.revise, decisions.review, decisions.books],
   );
 }
 
@@ -95,6 +100,8 @@ const unfinished = (pipelines: readonly string[]) => `
   where p.name in (${pipelines.map((name) => `'${name}'`).join(', ')})
   order by r.entity_id, r.id desc`;
 
+const others = rootNames.filter((name) => name !== 'documents').map((name) => [name]);
+
 /**
  * Rows may have used up all attempts while the faults went on. So an operator does what the README says: retries what
  * failed, and where that does not help, since its input is gone, starts the row anew. Then every row must be through.
@@ -103,7 +110,7 @@ async function completeAll(campaign: Campaign): Promise<void> {
   const { chaos, cancelled } = campaign;
   const failed = async () => {
     const rows = [];
-    for (const pipelines of [['leads'], ['documents', 'document_monolith'], ['books']]) {
+    for (const pipelines of [['documents', 'document_monolith'], ...others]) {
       rows.push(...(await chaos.rows<Record<string, string>>(unfinished(pipelines))));
     }
     return rows.filter(
@@ -131,96 +138,15 @@ async function completeAll(campaign: Campaign): Promise<void> {
   );
 }
 
-/** Statements that find nothing where all is well, by what they would have found. */
-const wrongs: Record<string, string> = {
-  'a broken invariant': 'select * from millrace.check_invariants()',
-  'a result recorded twice': `select a.run_id, a.stage_id, count(*) from millrace.attempts a
-    where a.state = 'completed' and not a.superseded group by 1, 2 having count(*) > 1`,
-  'a stage of a completed run without its result': `select r.id, s.name from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id join millrace.stages s on s.id = vs.stage_id
-    where r.status = 'completed' and (select count(*) from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded) <> 1`,
-  'a live attempt': `select id, state from millrace.attempts where state in ('queued', 'started', 'waiting')`,
-  'an open question': 'select * from public.millrace_decisions where closed_at is null',
-  'an open alert': 'select message from millrace.alerts where resolved_at is null',
-  'a fan-out left over': `select * from millrace.fan_outs where state in ('open', 'abandoned')`,
-  'a tally left over': 'select * from millrace.child_tallies',
-  'something in flight': 'select * from millrace.in_flight',
-  'a claim left over': 'select * from millrace.claims',
-  'a worker left over': 'select * from millrace.workers where left_at is null',
-  'a wake left over': 'select * from millrace.wake_ups',
-  'a document without its chunks': `select d.id, d.chunking_result -> 'chunks' as said, count(c.id) from public.document d
-    left join public.chunk c on c.document_id = d.id where d.chunking_status = 'completed' group by d.id having count(c.id) <> (d.chunking_result ->> 'chunks')::int`,
-  'a completed document with a chunk that has no facts': `select d.id, c.id from public.document d join public.chunk c on c.document_id = d.id
-    where d.kg_ingest_status = 'completed' and not exists (select from millrace.runs r where r.entity_id = c.id::text and r.status = 'completed')`,
-  'a completed book without its document': `select b.id, b.assemble_result ->> 'path' from public.books b where b.assemble_status = 'completed'
-    and not exists (select from storage.objects o where o.bucket_id = 'books' and o.name = b.assemble_result ->> 'path')`,
-  'a page of a completed book whose run goes on': `select g.id from public.pages g join public.books b on b.id = g.book_id
-    where b.assemble_status = 'completed' and 'started' in (g.ocr_status, g.blend_status, g.label_status)`,
-};
-
-/** What the columns of a pipeline's rows show that its newest runs did not come to. */
-function unshown(): string[] {
-  // The stage toc of books runs another pipeline, of no result of its own; it is shown like the others.
-  const ofRoots = rootNames.map((name): [string, string, readonly string[]] => [
-    name,
-    roots[name].table,
-    roots[name].stages,
-  ]);
-  const shown: [string, string, readonly string[]][] = [
-    ...ofRoots,
-    ['pages', 'pages', ['ocr', 'blend', 'label']],
-    ['document_monolith', 'document', ['monolith']],
-  ];
-  const otherWay: Record<string, string> = { documents: 'document_monolith', document_monolith: 'documents' };
-  return shown.flatMap(([pipeline, table, stages]) =>
-    stages.map((stage) => unlike(pipeline, table, stage, otherWay[pipeline])),
-  );
-}
-
-async function find(campaign: Campaign, what: string, statement: string): Promise<void> {
-  const found = await campaign.chaos.asAdmin(statement);
-  campaign.troubles.push(...found.slice(0, 5).map((row) => `${what}: ${JSON.stringify(row)}`));
-}
-
-/** Rows whose writer was told that they are queued, and that have no run: they are lost. */
-async function findLost(campaign: Campaign): Promise<void> {
-  for (const { table } of Object.values(roots)) {
-    const ids = [...campaign.promised].filter((row) => row.startsWith(`${table} `)).map((row) => row.split(' ')[1]);
-    const lost = await campaign.chaos.rows(
-      `select e.id from public.${table} e where e.id = any ($1) and not exists (select from millrace.runs r where r.entity_id = e.id::text)`,
-      [ids],
-    );
-    campaign.troubles.push(...lost.map((row) => `a lost row: ${table} ${row.id}`));
-  }
-}
-
-function findBoughtTwice({ chaos, troubles }: Campaign): void {
-  for (const [key, jobs] of chaos.services.jobs) {
-    if (jobs.size > 1) troubles.push(`one idempotency key, ${jobs.size} jobs: ${key}`);
-  }
-  for (const [callback, times] of chaos.services.accepted) {
-    if (times > 1) troubles.push(`a callback was accepted ${times} times: ${callback}`);
-  }
-}
-
-async function countAll(campaign: Campaign): Promise<void> {
-  const [counted] = await campaign.chaos.asAdmin<Record<string, number>>(
-    `select (select count(*) from millrace.runs)::int as runs, (select count(*) from millrace.attempts)::int as attempts,
-       (select count(*) from millrace.attempts where state = 'completed')::int as completed`,
-  );
-  for (const [what, number] of Object.entries(counted ?? {})) campaign.count(what, number);
-  const failed = await campaign.chaos.asAdmin<{ code: string; number: number }>(
-    `select error ->> 'code' as code, count(*)::int as number from millrace.attempts where state = 'failed' group by 1`,
-  );
-  for (const { code, number } of failed) campaign.count(`failed as ${code}`, number);
-}
-
 /** Ends a campaign and looks at what came of it; what is wrong stands in its troubles. */
 export async function endCampaign(campaign: Campaign): Promise<void> {
   const { chaos } = campaign;
-  await unpauseAll(chaos);
+  await endAllDeeds(campaign);
   await look(chaos);
   await finishAll(campaign);
+  const taken = await takeAllUp(campaign);
+  campaign.count('taken up at the end', taken);
+  if (taken > 0) await finishAll(campaign);
   await completeAll(campaign);
   // So that no dead worker counts as live, and the sweep has no reason to keep anything.
   for (let n = 0; n < 2; n += 1) {
@@ -228,11 +154,7 @@ export async function endCampaign(campaign: Campaign): Promise<void> {
     await chaos.sweep();
   }
   await settleDown(chaos);
-  await countAll(campaign);
-  for (const [what, statement] of Object.entries(wrongs)) await find(campaign, what, statement);
-  for (const statement of unshown()) await find(campaign, 'a column that shows something else', statement);
-  await findLost(campaign);
-  findBoughtTwice(campaign);
+  await lookAtAll(campaign);
   await clear(campaign);
 }
 
@@ -250,7 +172,9 @@ async function settleDown(chaos: ChaosStack): Promise<void> {
  */
 async function clear(campaign: Campaign): Promise<void> {
   const { chaos } = campaign;
-  for (const { table } of Object.values(roots)) await chaos.rows(`delete from public.${table}`);
+  const tables = [...Object.values(roots).map(({ table }) => table), 'source', 'site_notice', 'labels'];
+  for (const table of tables) await chaos.rows(`delete from public.${table}`);
+  await chaos.asAdmin('truncate public.booked');
   await chaos.rows('update public.document_way set share = null');
   for (let n = 0; n < 2; n += 1) await chaos.sweep();
   const theirs = ['runs', 'attempts', 'fan_outs', 'fan_progress', 'child_tallies', 'turns', 'in_flight'];

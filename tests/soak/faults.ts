@@ -1,8 +1,12 @@
 // What happens to the machinery, and how it ends again.
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import type { Campaign } from './campaign.ts';
+import { type Campaign, roots } from './campaign.ts';
+import type { CallMood } from './data-api.ts';
 import { Choices, type FaultKind, type Step } from './plan.ts';
 import { type CallbackMood, serviceNames } from './services.ts';
+import { SmallDisk } from './small-disk.ts';
+import type { TollMood } from './toll.ts';
 
 /** Ends a fault. It must succeed, or the next campaign would suffer. */
 export type Undo = () => Promise<void>;
@@ -13,10 +17,16 @@ const strikes: Record<FaultKind, Strike> = {
   'zombie past its lease': stopFunction,
   'Postgres killed': killPostgres,
   'statement timeouts of 15 ms': shortenTimeouts,
+  'PostgREST killed': async ({ chaos }) => void (await chaos.stack.postgrest.restart()),
   'full disk': fillDisk,
   'connections exhausted': exhaustConnections,
   'queue of pg_net emptied': emptyQueue,
   'dead service': killService,
+  'answers of the Data API lost': (campaign) => handleCalls(campaign, 'answers lost'),
+  'calls of the Data API twice': (campaign) => handleCalls(campaign, 'twice'),
+  'toll dead': (campaign) => handleToll(campaign, 'dead'),
+  'toll forgets to answer': (campaign) => handleToll(campaign, 'answers lost'),
+  'table locked': lockTable,
   'callbacks twice': (campaign) => handleCallbacks(campaign, 'twice'),
   'callbacks late': (campaign) => handleCallbacks(campaign, 'late'),
   'callbacks lost': (campaign) => handleCallbacks(campaign, 'lost'),
@@ -26,7 +36,8 @@ const strikes: Record<FaultKind, Strike> = {
 
 /** Lets a fault strike and counts it, if there is anything to strike at. Answers how it ends, unless it is over at once. */
 export async function strike(campaign: Campaign, step: Step<FaultKind>): Promise<Undo | undefined> {
-  campaign.count(step.kind);
+  const { disk } = campaign.chaos.parts;
+  campaign.count(step.kind === 'full disk' && typeof disk === 'string' ? `no full disk (${disk})` : step.kind);
   return campaign.attempt(step.kind, () => strikes[step.kind](campaign, new Choices(step)));
 }
 
@@ -86,15 +97,49 @@ async function shortenTimeouts({ chaos }: Campaign): Promise<Undo> {
     );
   await set(`set statement_timeout = '15ms'`, `set statement_timeout = '15ms'`);
   return async () => {
+    await chaos.makeRoom();
     await set('reset statement_timeout', `set statement_timeout = '8s'`);
   };
 }
 
-async function fillDisk({ chaos }: Campaign, choices: Choices): Promise<Undo> {
-  await chaos.asAdmin('update chaos.disk set full_share = $1', [choices.oneOf([0.1, 0.3, 1])]);
+/** No room is left where Postgres lies, which may die of it. */
+async function fillDisk({ chaos }: Campaign, choices: Choices): Promise<Undo | undefined> {
+  const { disk } = chaos.parts;
+  if (!(disk instanceof SmallDisk)) return undefined;
+  disk.fill(choices.oneOf([0, 0, 400_000]) as number);
+  return () => chaos.makeRoom();
+}
+
+async function handleCalls({ chaos }: Campaign, mood: CallMood): Promise<Undo> {
+  chaos.parts.dataApi.mood = mood;
   return async () => {
-    await chaos.asAdmin('update chaos.disk set full_share = 0');
+    chaos.parts.dataApi.mood = 'passed on';
   };
+}
+
+async function handleToll({ chaos }: Campaign, mood: TollMood): Promise<Undo> {
+  chaos.parts.toll.mood = mood;
+  return async () => {
+    chaos.parts.toll.mood = 'answers';
+  };
+}
+
+const lockedTables = [
+  ...Object.values(roots).map(({ table }) => `public.${table}`),
+  ...['runs', 'attempts', 'workers', 'limits', 'pulses', 'stages'].map((table) => `millrace.${table}`),
+];
+
+/** Somebody makes an index, or changes a table, and takes a moment. */
+async function lockTable(campaign: Campaign, choices: Choices): Promise<undefined> {
+  const table = choices.oneOf(lockedTables);
+  const mode = choices.oneOf(['share', 'share row exclusive', 'access exclusive']);
+  const locked = campaign.chaos.session(async (session) => {
+    await session.query('begin');
+    await session.query(`lock table ${table} in ${mode} mode`);
+    await pause(choices.oneOf([100, 300, 700]));
+    await session.query('commit');
+  });
+  campaign.goBeside('table locked', locked);
 }
 
 /** Idle sessions take up every connection there is, those of the Data API included. */
@@ -134,23 +179,23 @@ async function emptyQueue({ chaos }: Campaign): Promise<undefined> {
 
 async function killService({ chaos }: Campaign, choices: Choices): Promise<Undo> {
   const name = choices.oneOf(serviceNames);
-  if (name) chaos.services.dead.add(name);
+  if (name) chaos.parts.services.dead.add(name);
   return async () => {
-    if (name) chaos.services.dead.delete(name);
+    if (name) chaos.parts.services.dead.delete(name);
   };
 }
 
 async function handleCallbacks({ chaos }: Campaign, mood: CallbackMood): Promise<Undo> {
-  chaos.services.mood = mood;
+  chaos.parts.services.mood = mood;
   return async () => {
-    chaos.services.mood = 'passed on';
-    await chaos.services.deliverLate();
+    chaos.parts.services.mood = 'passed on';
+    await chaos.parts.services.deliverLate();
   };
 }
 
 /** A callback as it came, but with another body, or with a signature that nobody made. It must get nowhere. */
 async function forgeCallback(campaign: Campaign, choices: Choices): Promise<undefined> {
-  const { services } = campaign.chaos;
+  const { services } = campaign.chaos.parts;
   const call = services.last ?? {
     method: 'POST',
     path: '/functions/v1/job-complete',

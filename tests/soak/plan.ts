@@ -5,12 +5,23 @@ import { randomNumbers } from '../support/random-session.ts';
 
 /** What users and operators do, and how often in comparison with one another. */
 export const operations = {
-  'insert leads': 4,
-  'insert a document': 3,
+  'insert leads': 3,
+  'insert a document': 1,
   'insert a book': 1,
-  'queue many leads': 5,
-  'queue a document': 3,
+  'queue many leads': 3,
+  'queue a document': 2,
   'queue a book': 2,
+  'insert parcels': 6,
+  'queue parcels': 4,
+  'serializable sessions write parcels': 4,
+  'change keys': 4,
+  'redefine parcels': 4,
+  'insert links': 3,
+  'write words of links': 5,
+  'add a feed': 2,
+  'enter articles': 3,
+  'review articles': 6,
+  'edit articles': 3,
   'start anew': 2,
   cancel: 3,
   delete: 2,
@@ -18,25 +29,40 @@ export const operations = {
   skip: 1,
   retry: 2,
   replay: 2,
+  'bulk begun': 4,
+  'bulk goes on': 5,
+  'bulk aborted': 1,
+  throttle: 3,
+  'end a throttle': 3,
+  bypass: 3,
+  'end a bypass': 3,
+  'take up': 3,
+  'a day passes and is pruned': 1,
   decide: 4,
   'turn the cut-over': 3,
   pause: 2,
-  'go on': 2,
+  'go on': 3,
   'hold a row': 3,
   'time passes': 6,
-  sweep: 4,
+  sweep: 6,
 } as const;
 
 /** What happens to the machinery. Some are over at once; the others last for some steps. */
 export const faults = {
-  'function killed': 6,
-  'zombie past its lease': 4,
+  'function killed': 4,
+  'zombie past its lease': 3,
   'Postgres killed': 2,
+  'PostgREST killed': 2,
   'statement timeouts of 15 ms': 3,
   'full disk': 3,
   'connections exhausted': 2,
   'queue of pg_net emptied': 4,
-  'dead service': 4,
+  'dead service': 3,
+  'answers of the Data API lost': 4,
+  'calls of the Data API twice': 4,
+  'toll dead': 2,
+  'toll forgets to answer': 3,
+  'table locked': 5,
   'callbacks twice': 3,
   'callbacks late': 3,
   'callbacks lost': 2,
@@ -57,10 +83,26 @@ export interface Step<Kind = OperationKind | FaultKind> {
   pauseMs: number;
 }
 
-/** Costly ones come once a campaign at most, so that 200 campaigns fit into half an hour. */
-const onceAtMost: string[] = ['Postgres killed', 'connections exhausted', 'insert a book'];
-const stepsOfCampaign = 26;
-const longestPauseMs = 160;
+/** Costly ones come once a campaign at most, so that a hundred campaigns fit into an hour. */
+const onceAtMost: string[] = [
+  'Postgres killed',
+  'PostgREST killed',
+  'full disk',
+  'connections exhausted',
+  'insert a book',
+  'a day passes and is pruned',
+];
+const stepsOfCampaign = 80;
+const longestPauseMs = 100;
+const opening: OperationKind[] = [
+  'insert leads',
+  'insert a document',
+  'insert links',
+  'add a feed',
+  'enter articles',
+  'insert parcels',
+  'insert parcels',
+];
 
 export interface Plan {
   seed: number;
@@ -78,17 +120,19 @@ export function drawPlan(seed: number): Plan {
     lasts: 2 + random(5),
     pauseMs: random(longestPauseMs),
   });
-  const opening: Step<OperationKind>[] = [step('insert leads'), step('insert a document'), step('insert a document')];
-  if (random(2) === 0) opening.push(step('insert a book'));
-  const seen = new Set<string>(opening.map(({ kind }) => kind));
+  const seen = new Set<string>(opening);
   const draw = (): OperationKind | FaultKind => {
-    const kinds: Record<string, number> = random(5) < 2 ? faults : operations;
+    const kinds: Record<string, number> = random(3) === 0 ? faults : operations;
     const kind = weighted(kinds, random);
     if (onceAtMost.includes(kind) && seen.has(kind)) return draw();
     seen.add(kind);
     return kind as OperationKind | FaultKind;
   };
-  return { seed, opening, steps: Array.from({ length: stepsOfCampaign }, () => step(draw())) };
+  return {
+    seed,
+    opening: opening.map((kind) => step(kind)),
+    steps: Array.from({ length: stepsOfCampaign }, () => step(draw())),
+  };
 }
 
 function weighted(kinds: Record<string, number>, random: (bound: number) => number): string {

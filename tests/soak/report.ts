@@ -29,9 +29,6 @@ export function reportTotal(campaigns: Campaign[]): void {
   console.info(
     [
       `${campaigns.length} campaigns in ${took.toFixed(0)} s, ${failed.length} failed, ${inWords(total)}`,
-      ...Object.entries({ faults, operations }).map(
-        ([title, kinds]) => `  ${title}: ${list(total, Object.keys(kinds))}`,
-      ),
       ...failed.map(({ plan }) => `  failed: CHAOS_SEED=${plan.seed} npm run soak -- chaos`),
     ].join('\n'),
   );
@@ -41,7 +38,11 @@ function inWords(counts: Counts): string {
   const sum = (kinds: string[]) => kinds.reduce((all, kind) => all + (counts.get(kind) ?? 0), 0);
   const [struck, done] = [Object.keys(faults), Object.keys(operations)];
   const rest = [...counts.keys()].filter((kind) => !struck.includes(kind) && !done.includes(kind));
-  return `${sum(struck)} faults, ${sum(done)} operations, ${list(counts, rest)}`;
+  return [
+    `${sum(struck)} faults (${list(counts, struck)})`,
+    `${sum(done)} operations (${list(counts, done)})`,
+    list(counts, rest),
+  ].join('; ');
 }
 
 function list(counts: Counts, kinds: string[]): string {

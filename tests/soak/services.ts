@@ -39,16 +39,16 @@ export class ChaosServices {
     this.#parts = parts;
   }
 
-  /** Starts services that may read these hosts and, of the project, Storage. */
-  static async start(apiUrl: string, siteHosts: string): Promise<ChaosServices> {
+  /** Starts services that call the project at `apiUrl`, and may read Storage at these addresses and sites at these hosts. */
+  static async start(apiUrl: string, storageUrls: string[], siteHosts: string): Promise<ChaosServices> {
     const callbacks = await startFaultProxy();
-    const apiHost = new URL(apiUrl).host;
+    const storageHosts = storageUrls.map((url) => new URL(url).host).join(',');
     const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
     const own = {
       WEBHOOK_SECRET: `whsec_${randomBytes(24).toString('base64')}`,
       SCRAPER_ALLOW_HOSTS: siteHosts,
-      OCR_ALLOW_HOSTS: apiHost,
-      DEEPGRAM_ALLOW_HOSTS: apiHost,
+      OCR_ALLOW_HOSTS: storageHosts,
+      DEEPGRAM_ALLOW_HOSTS: storageHosts,
       DEEPGRAM_API_KEY: 'chaos',
       LLM_CALLBACK_URL: callbackUrl,
     };
@@ -69,6 +69,9 @@ export class ChaosServices {
       DEEPGRAM_URL: transcriber,
       LLM_URL: `${model}/v1`,
       LLM_MODEL: 'local',
+      LLM_EMBEDDING_MODEL: 'local',
+      // Texts on one subject share fewer words than meanings.
+      ARTICLES_SCORE_THRESHOLD: '0.05',
       JOB_CALLBACK_URL: callbackUrl,
     };
     const services = new ChaosServices(apiUrl, env, [...proxies, callbacks, ...started]);

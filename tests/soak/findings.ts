@@ -1,0 +1,171 @@
+// What must hold when a campaign is over: of the rows, of what was recorded, booked and paid for, and of the engine itself.
+import { setTimeout as pause } from 'node:timers/promises';
+import { unlike } from '../support/random-ending.ts';
+import { type Campaign, type ColumnRoot, columnRootNames, roots } from './campaign.ts';
+import { bookedStages } from './functions/parcel-pipelines.ts';
+
+/** Statements that find nothing where all is well, by what they would have found. */
+const wrongs: Record<string, string> = {
+  'a broken invariant': 'select * from millrace.check_invariants()',
+  'a result recorded twice': `select a.run_id, a.stage_id, count(*) from millrace.attempts a
+    where a.state = 'completed' and not a.superseded group by 1, 2 having count(*) > 1`,
+  'a stage of a completed run without its result': `select r.id, s.name from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id join millrace.stages s on s.id = vs.stage_id
+    where r.status = 'completed' and r.ended_as is null and not vs.on_demand and (select count(*) from millrace.attempts a where a.run_id = r.id and a.stage_id = vs.stage_id and a.state in ('completed', 'skipped') and not a.superseded) <> 1`,
+  'a link without its one page, job or end': `select l.id, l.status from public.linkedin_links l where l.status = 'extracted'
+    and 1 <> (select count(*) from public.jobs j where j.link_id = l.id)`,
+  'an article on the site that is not published, or the other way': `select q.id, q.status_code from public.ingestion_queue q
+    where (q.status_code in (400, 410)) <> exists (select from public.publication p where p.queue_id = q.id)`,
+  'a row left out and not taken up': 'select * from millrace.bypassed',
+  'a bulk under way': `select id, state from millrace.bulks where state in ('previewed', 'running', 'stopped')`,
+  'a live attempt': `select id, state from millrace.attempts where state in ('queued', 'started', 'waiting')`,
+  'an open question': 'select * from public.millrace_decisions where closed_at is null',
+  'an open alert': 'select message from millrace.alerts where resolved_at is null',
+  'a fan-out left over': `select * from millrace.fan_outs where state in ('open', 'abandoned')`,
+  'a tally left over': 'select * from millrace.child_tallies',
+  'something in flight': 'select * from millrace.in_flight',
+  'a claim left over': 'select * from millrace.claims',
+  'a worker left over': 'select * from millrace.workers where left_at is null',
+  'a wake left over': 'select * from millrace.wake_ups',
+  'a document without its chunks': `select d.id, d.chunking_result -> 'chunks' as said, count(c.id) from public.document d
+    left join public.chunk c on c.document_id = d.id where d.chunking_status = 'completed' group by d.id having count(c.id) <> (d.chunking_result ->> 'chunks')::int`,
+  'a completed document with a chunk that has no facts': `select d.id, c.id from public.document d join public.chunk c on c.document_id = d.id
+    where d.kg_ingest_status = 'completed' and not exists (select from millrace.runs r where r.entity_id = c.id::text and r.status = 'completed')`,
+  'a completed book without its document': `select b.id, b.assemble_result ->> 'path' from public.books b where b.assemble_status = 'completed'
+    and not exists (select from storage.objects o where o.bucket_id = 'books' and o.name = b.assemble_result ->> 'path')`,
+  'a page of a completed book whose run goes on': `select g.id from public.pages g join public.books b on b.id = g.book_id
+    where b.assemble_status = 'completed' and 'started' in (g.ocr_status, g.blend_status, g.label_status)`,
+};
+
+/** What the columns of a pipeline's rows show that its newest runs did not come to. */
+function unshown(): string[] {
+  const shown: [string, string, readonly string[]][] = [
+    ...columnRootNames.map((name: ColumnRoot): [string, string, readonly string[]] => [
+      name,
+      roots[name].table,
+      // The stage toc runs another pipeline, of no result of its own; it is shown like the others.
+      roots[name].stages,
+    ]),
+    ['pages', 'pages', ['ocr', 'blend', 'label']],
+    ['document_monolith', 'document', ['monolith']],
+  ];
+  const otherWay: Record<string, string> = { documents: 'document_monolith', document_monolith: 'documents' };
+  return shown.flatMap(([pipeline, table, stages]) =>
+    stages.map((stage) => unlike(pipeline, table, stage, otherWay[pipeline])),
+  );
+}
+
+export async function find(campaign: Campaign, what: string, statement: string): Promise<void> {
+  const found = await campaign.chaos.asAdmin(statement);
+  campaign.troubles.push(...found.slice(0, 5).map((row) => `${what}: ${JSON.stringify(row)}`));
+}
+
+/** Rows whose writer was told that they are queued, and that have no run: they are lost. */
+async function findLost(campaign: Campaign): Promise<void> {
+  for (const { table } of Object.values(roots)) {
+    const ids = [...campaign.promised].filter((row) => row.startsWith(`${table} `)).map((row) => row.split(' ')[1]);
+    const lost = await campaign.chaos.rows(
+      `select e.id from public.${table} e where e.id = any ($1) and not exists (select from millrace.runs r where r.entity_id = e.id::text)
+         and not exists (select from millrace.former_runs f where f.entity_id = e.id::text)`,
+      [ids],
+    );
+    campaign.troubles.push(...lost.map((row) => `a lost row: ${table} ${row.id}`));
+  }
+}
+
+function findBoughtTwice({ chaos, troubles }: Campaign): void {
+  for (const [key, jobs] of chaos.parts.services.jobs) {
+    if (jobs.size > 1) troubles.push(`one idempotency key, ${jobs.size} jobs: ${key}`);
+  }
+  for (const [callback, times] of chaos.parts.services.accepted) {
+    if (times > 1) troubles.push(`a callback was accepted ${times} times: ${callback}`);
+  }
+}
+
+async function countAll(campaign: Campaign): Promise<void> {
+  const [counted] = await campaign.chaos.asAdmin<Record<string, number>>(
+    `select (select count(*) from millrace.runs)::int as runs, (select count(*) from millrace.attempts)::int as attempts,
+       (select count(*) from millrace.attempts where state = 'completed')::int as completed`,
+  );
+  for (const [what, number] of Object.entries(counted ?? {})) campaign.count(what, number);
+  const failed = await campaign.chaos.asAdmin<{ code: string; number: number }>(
+    `select error ->> 'code' as code, count(*)::int as number from millrace.attempts where state = 'failed' group by 1`,
+  );
+  for (const { code, number } of failed) campaign.count(`failed as ${code}`, number);
+}
+
+/** All that the stages of the parcels have completed since the stack was started; what is copied was completed by another run. */
+const completed = `select coalesce(sum(t.completed), 0)::int from millrace.totals t join millrace.stages s on s.id = t.stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id where p.name in ('parcels', 'labels') and s.name = any ($1)`;
+
+/** Waits for no pulse. */
+export async function completedWork({ chaos }: Campaign): Promise<number> {
+  while ((await chaos.value<number>('select millrace.fold_figures()')) > 0);
+  return chaos.value(completed, [bookedStages]);
+}
+
+/** What was booked is what was completed, each execution once, and with a receipt of its own that was paid for. */
+async function compareBooks(campaign: Campaign): Promise<void> {
+  const { chaos, troubles } = campaign;
+  const done = (await completedWork(campaign)) - campaign.completedBefore;
+  const booked = await chaos.asAdmin<{ stage: string; row_id: string; key: string; receipt: string }>(
+    'select * from public.booked',
+  );
+  const { paid } = chaos.parts.toll;
+  campaign.count('work booked', booked.length);
+  campaign.count('receipts paid for', paid.size);
+  if (booked.length !== done) troubles.push(`${done} results were completed, but ${booked.length} booked`);
+  const keys = new Set<string>();
+  for (const { stage, row_id, key, receipt } of booked) {
+    const bought = paid.get(key);
+    if (keys.has(key)) troubles.push(`booked twice: ${stage} of ${row_id}, ${key}`);
+    keys.add(key);
+    if (bought?.receipt !== receipt || !bought.what.has(`/${stage}/${row_id}`)) {
+      troubles.push(`booked with a receipt that nobody paid for: ${stage} of ${row_id}, ${key}`);
+    }
+  }
+  for (const [key, { what }] of paid) {
+    if (what.size > 1) troubles.push(`one key paid for ${[...what].join(' and ')}: ${key}`);
+  }
+}
+
+/** No stage of a run that is still there was paid for more often than it was executed. */
+async function findPaidTwice({ chaos, troubles }: Campaign): Promise<void> {
+  const executed = await chaos.asAdmin<{ trace: string; stage: string; times: number }>(
+    `select r.trace_id::text as trace, s.name as stage, count(*) filter (where a.retry_count = 0)::int as times
+     from millrace.attempts a join millrace.runs r on r.id = a.run_id join millrace.stages s on s.id = a.stage_id
+     join millrace.pipelines p on p.id = r.pipeline_id where p.name in ('parcels', 'labels') group by 1, 2`,
+  );
+  const paid = new Map<string, number>();
+  for (const [key, { what }] of chaos.parts.toll.paid) {
+    const of = `${key.slice(0, 36)} ${[...what][0]?.split('/')[1]}`;
+    paid.set(of, (paid.get(of) ?? 0) + 1);
+  }
+  for (const { trace, stage, times } of executed) {
+    const bought = paid.get(`${trace} ${stage}`) ?? 0;
+    if (bought > times)
+      troubles.push(`${stage} of the run ${trace} was executed ${times} times, and paid for ${bought} times`);
+  }
+}
+
+/** The last run of a schedule may have met a fault, and the next one comes within seconds. */
+const patienceOfDoctor = 30_000;
+
+async function askDoctor(campaign: Campaign): Promise<void> {
+  const unwell = 'select what, detail from millrace.doctor() where not ok';
+  const patient = Date.now() + patienceOfDoctor;
+  while (Date.now() < patient && (await campaign.chaos.asAdmin(unwell)).length > 0) await pause(500);
+  await find(campaign, 'a finding of the doctor', unwell);
+}
+
+/** Looks at everything; what is wrong stands in the campaign's troubles. */
+export async function lookAtAll(campaign: Campaign): Promise<void> {
+  await countAll(campaign);
+  for (const [what, statement] of Object.entries(wrongs)) await find(campaign, what, statement);
+  for (const statement of unshown()) await find(campaign, 'a column that shows something else', statement);
+  await findLost(campaign);
+  findBoughtTwice(campaign);
+  await compareBooks(campaign);
+  await findPaidTwice(campaign);
+  await askDoctor(campaign);
+}

@@ -1,0 +1,4 @@
+import { servePaidWork } from './paid-work.ts';
+import { labels } from './parcel-pipelines.ts';
+
+servePaidWork(labels, 'print');
