@@ -1,7 +1,18 @@
 // What is built of engine/: the migration that installs it, the one that upgrades the release before, and what removes it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { alteredTables, bare, type Code, codeOf, digest, madeBy, triggerName, writtenFunctions } from './catalogue.ts';
+import {
+  alteredTables,
+  bare,
+  type Code,
+  codeOf,
+  commented,
+  digest,
+  identityOf,
+  madeBy,
+  triggerName,
+  writtenFunctions,
+} from './catalogue.ts';
 import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './releases.ts';
 
@@ -46,7 +57,7 @@ const structureFiles = (engine: string, isWanted: (file: string) => boolean = ()
     .map((file) => fs.readFileSync(path.join(engine, file), 'utf8').trim());
 
 /** The code with level and release written into millrace.engine(). */
-async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
+export async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
   const statements = await codeStatements(engine);
   if (statements.filter(({ text }) => unwritten.test(text)).length !== 1) {
     throw new Error("millrace.engine() must say level := 0; release := '0.0.0'; for the build to write them.");
@@ -84,15 +95,25 @@ export async function upgradeSql(engine: string, target: Target & { from: Releas
   const now = codeOf(code);
   const removed = removals(from.code, now);
   const altered = [...alteredTables(added), ...triggersChanged(from.code, now)];
+  const changed = Object.keys(from.code.functions).filter(
+    (name) => from.code.functions[name]?.text !== now.functions[name]?.text,
+  );
   const tables = madeBy(structure).tables.filter((name) => name.startsWith('public.'));
   return join([
     heading,
     `-- From level ${from.level} (release ${from.version}) to level ${level} (release ${version}).`,
-    template(engine, 'begin-upgrade.sql', { from: from.level, to: level, altered, tables }),
+    template(engine, 'begin-upgrade.sql', {
+      from: from.level,
+      to: level,
+      altered,
+      tables,
+      changed,
+      bodies: Object.entries(from.code.functions).flatMap(([name, { body }]) => (body ? [`${body} ${name}`] : [])),
+    }),
     ...structureFiles(engine, isNew),
     bodiesLater,
     ...removed,
-    ...code.flatMap((statement) => replacing(statement, from.code)),
+    ...code.flatMap((statement) => replacing(statement, from.code, now)),
     ...revoked(from.code, now),
     template(engine, 'end-upgrade.sql', { written: writtenFunctions(code), functions: functionsOf(structure, now) }),
     noteRelease(target),
@@ -130,9 +151,13 @@ function triggersChanged(was: Code, now: Code): string[] {
   return [...new Set(names.map((name) => name.split(' on ')[1] ?? ''))];
 }
 
+/** Whether a function stays where it is, with its rights and its comment, and takes a new text at most. */
+const isKept = (name: string, was: Code, now: Code) =>
+  was.functions[name] !== undefined && was.functions[name]?.signature === now.functions[name]?.signature;
+
 /** What goes before the code is written anew: what the source has no more, and functions whose signature changed. */
 function removals(was: Code, now: Code): string[] {
-  const gone = Object.keys(was.functions).filter((name) => now.functions[name] !== was.functions[name]);
+  const gone = Object.keys(was.functions).filter((name) => !isKept(name, was, now));
   const views = Object.keys(was.views).filter((name) => !(name in now.views));
   const triggers = Object.keys(was.triggers).filter((name) => !(name in now.triggers));
   const jobs = was.jobs.filter((name) => !now.jobs.includes(name));
@@ -145,8 +170,22 @@ function removals(was: Code, now: Code): string[] {
   ];
 }
 
-/** A statement of the code, such that it can be run where an earlier one has been. */
-function replacing({ kind, node, text }: Statement, was: Code): string[] {
+/** Whether the release before has left nothing for a statement about a function to do. Rights are told anew, in their order. */
+function isDone(statement: Statement, was: Code, now: Code): boolean {
+  const { kind, node, text } = statement;
+  if (kind === 'CreateFunctionStmt') {
+    const name = identityOf(node);
+    return isKept(name, was, now) && was.functions[name]?.text === now.functions[name]?.text;
+  }
+  if (kind !== 'CommentStmt') return false;
+  const name = commented(statement);
+  return was.comments[name] === digest(bare(text)) && isKept(name.replace(/^function /, ''), was, now);
+}
+
+/** A statement of the code, such that it can be run where an earlier one has been; none where that has done all. */
+function replacing(statement: Statement, was: Code, now: Code): string[] {
+  const { kind, node, text } = statement;
+  if (isDone(statement, was, now)) return [];
   if (kind === 'ViewStmt') {
     const name = `${node.view.schemaname}.${node.view.relname}`;
     const isChanged = was.views[name] !== digest(bare(text));
@@ -167,10 +206,10 @@ function revoked(was: Code, now: Code): string[] {
     .filter(([grant, functions]) => !(grant in now.grants) && functions.every((name) => name in now.functions))
     .map(([grant]) => grant)
     .filter((grant) => grant.startsWith('grant '));
-  const comments = was.comments.filter((name) => {
+  const comments = Object.keys(was.comments).filter((name) => {
     const [, kind, object = ''] = /^(function|view) (.*)$/.exec(name) ?? [];
     const isThere = kind === 'function' ? object in now.functions : kind !== 'view' || object in now.views;
-    return isThere && !now.comments.includes(name);
+    return isThere && !(name in now.comments);
   });
   return [
     ...grants.map((grant) => `${grant.replace(/^grant /, 'revoke ').replace(/ to (?=[^)]*$)/, ' from ')};`),

@@ -4,17 +4,27 @@ import type { Node, Statement } from './engine-sql.ts';
 
 /** What one state of engine/code makes. Texts are kept as digests where they only tell whether something changed. */
 export interface Code {
-  /** `millrace.claim(…)` with the types of its arguments → names, defaults and result, which `create or replace` keeps. */
-  functions: Record<string, string>;
+  /** By `millrace.claim(…)`, with the types of its arguments. */
+  functions: Record<string, FunctionCode>;
   /** In the order in which they are made. */
   views: Record<string, string>;
   /** By `name on table`. */
   triggers: Record<string, string>;
   /** Each `grant` and `revoke` with the functions that it names. */
   grants: Record<string, string[]>;
-  comments: string[];
+  /** By `function millrace.claim(…)` and the like. */
+  comments: Record<string, string>;
   /** The names of pg_cron's jobs, with those that the engine schedules as it goes: what it calls millrace-…. */
   jobs: string[];
+}
+
+export interface FunctionCode {
+  /** Names, defaults and result, which `create or replace` keeps. */
+  signature: string;
+  /** The digest of its text. */
+  text: string;
+  /** The digest of its body alone, as the database tells it; null where attach() writes the function anew. */
+  body: string | null;
 }
 
 /** What the structure makes. */
@@ -59,6 +69,12 @@ function signatureOf(node: Node): string {
   return `(${parameters.join(', ')}) returns ${node.returnType ? typeName(node.returnType) : 'nothing'}`;
 }
 
+/** What `left(md5(prosrc), 12)` says of the function. */
+function bodyDigest(text: string): string {
+  const [, , body = ''] = /\bas\s+(\$\w*\$)([\s\S]*)\1/.exec(text) ?? [];
+  return createHash('md5').update(body).digest('hex').slice(0, 12);
+}
+
 /** The function that a statement names with its arguments. */
 function named({ ObjectWithArgs: { objname, objargs = [] } }: Node): string {
   return `${dotted(objname)}(${objargs.map((type: Node) => typeName(type.TypeName)).join(', ')})`;
@@ -68,7 +84,7 @@ const grantedOn = (node: Node): string[] =>
   (node.objects ?? []).filter((object: Node) => object.ObjectWithArgs?.objargs).map(named);
 
 /** The object that `comment on` names. */
-function commented({ node, text }: Statement): string {
+export function commented({ node, text }: Statement): string {
   if (node.objtype === 'OBJECT_FUNCTION') return `function ${named(node.object)}`;
   return (/^comment on ([\s\S]*?) is\s/m.exec(text)?.[1] ?? '').replace(/\s+/g, ' ');
 }
@@ -80,14 +96,26 @@ export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim
 export function codeOf(statements: Statement[]): Code {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
   const jobs = statements.flatMap(({ text }) => [...text.matchAll(/'(millrace-[a-z][a-z-]*)'/g)]);
+  const written = writtenFunctions(statements);
   return {
-    functions: Object.fromEntries(of('CreateFunctionStmt').map(({ node }) => [identityOf(node), signatureOf(node)])),
+    functions: Object.fromEntries(
+      of('CreateFunctionStmt').map(({ node, text }) => [
+        identityOf(node),
+        {
+          signature: signatureOf(node),
+          text: digest(bare(text)),
+          body: written.includes(node.funcname.at(-1).String.sval) ? null : bodyDigest(text),
+        },
+      ]),
+    ),
     views: Object.fromEntries(of('ViewStmt').map(({ node, text }) => [relationName(node.view), digest(bare(text))])),
     triggers: Object.fromEntries(of('CreateTrigStmt').map(({ node, text }) => [triggerName(node), digest(bare(text))])),
     grants: Object.fromEntries(
       of('GrantStmt').map(({ node, text }) => [bare(text).replace(/\s+/g, ' '), grantedOn(node)]),
     ),
-    comments: of('CommentStmt').map(commented),
+    comments: Object.fromEntries(
+      of('CommentStmt').map((statement) => [commented(statement), digest(bare(statement.text))]),
+    ),
     jobs: [...new Set(jobs.map(([, name = '']) => name))],
   };
 }

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { codeFor } from './build.ts';
 import { type Code, codeOf } from './catalogue.ts';
-import { codeStatements, sqlFiles } from './engine-sql.ts';
+import { sqlFiles } from './engine-sql.ts';
 
 /** One frozen release: what a later one is compared with. */
 export interface Release {
@@ -112,7 +113,7 @@ export async function freeze(project: Project, target: Target, migration: string
     migrationDigest: sha256(fs.readFileSync(path.join(project.migrations, migration))),
     structure: structureNow(engine),
     source: sourceDigest(engine),
-    code: codeOf(await codeStatements(engine)),
+    code: codeOf(await codeFor(engine, target)),
   };
   const name = `${String(target.level).padStart(4, '0')}_${target.version}.json`;
   const file = path.join(engine, 'releases', name);

@@ -84,6 +84,33 @@ begin
 end
 $locks$;
 
+-- Names the functions that somebody has edited since they were installed.
+do $edited$
+declare
+  v_edited text[];
+  v_message text;
+begin
+  v_edited := array(
+    select format('%s (%s)', f.oid::regprocedure,
+      case when s.signature = any ('{{changed}}') then 'replaced' else 'kept as it is' end)
+    from (
+      select left(b, 12) as body, substr(b, 14) as signature
+      from unnest('{{bodies}}'::text[]) b
+    ) s
+    join pg_proc f on f.oid = to_regprocedure(s.signature)
+    where left(md5(f.prosrc), 12) <> s.body
+    order by 1);
+  if cardinality(v_edited) > 0 then
+    v_message := 'functions of Millrace were edited in this database: '
+      || array_to_string(v_edited, ', ');
+    raise warning '%', v_message;
+    insert into millrace.log (level, code, message, detail) values
+      ('warning', 'functions_edited', v_message,
+        jsonb_build_object('level', '{{to}}', 'functions', to_jsonb(v_edited)));
+  end if;
+end
+$edited$;
+
 -- Names what depends on these functions and views without being one of them, or an object of the
 -- engine.
 create function pg_temp.dependents(p_functions oid[], p_views oid[]) returns text[]

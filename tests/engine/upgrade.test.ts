@@ -68,6 +68,38 @@ describe('an upgrade', () => {
     await installed.database.drop();
   });
 
+  test('holds the functions that have changed, and names those that somebody has edited', async () => {
+    const written = [...next.upgrade.matchAll(/^create or replace function ([\w.]+)/gm)].map(([, name]) => name);
+    expect(written.sort()).toEqual([
+      'millrace.engine',
+      'millrace.lasting',
+      'millrace.live_workers',
+      'millrace.note_next',
+      'millrace.setting',
+      'public.millrace_lasting',
+    ]);
+    const { database, owner } = await projectWith(next.installFormer);
+    const edit = async (name: string, by: (text: string) => string) => {
+      const { rows } = await owner.query('select pg_get_functiondef($1::regprocedure) as text', [name]);
+      await owner.query(by(rows[0].text));
+    };
+    await edit('millrace.lasting(int)', (text) => text.replace('former', 'edited'));
+    await edit('millrace.sweep_all()', (text) => text.replace(/\bbegin\b/i, 'begin -- By hand.'));
+    const warnings: string[] = [];
+    owner.on('notice', ({ severity, message }) => severity === 'WARNING' && warnings.push(message ?? ''));
+    await owner.query(next.upgrade);
+    const named =
+      'functions of Millrace were edited in this database: ' +
+      'millrace.lasting(integer) (replaced), millrace.sweep_all() (kept as it is)';
+    expect(warnings).toEqual([named]);
+    const log = await owner.query(`select level, message from millrace.log where code = 'functions_edited'`);
+    expect(log.rows).toEqual([{ level: 'warning', message: named }]);
+    expect((await owner.query('select millrace.lasting(1)')).rows).toEqual([{ lasting: 'next 1' }]);
+    const { rows } = await owner.query(`select prosrc from pg_proc where proname = 'sweep_all'`);
+    expect(rows[0].prosrc).toContain('-- By hand.');
+    await database.drop();
+  });
+
   test('keeps what users built on the engine, or names it and changes nothing', async ({ engine }) => {
     await engine.sql.query(`
       create view public.depth as select pipeline, stage from millrace.queue_depth;

@@ -34,6 +34,10 @@ create or replace function millrace.former(p_a int) returns int
 language sql immutable set search_path = pg_catalog, pg_temp
 as $$ select p_a $$;
 comment on function millrace.former(int) is 'Only the former level has it.';
+create or replace function millrace.lasting(p_a int) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select 'former ' || p_a $$;
+comment on function millrace.lasting(int) is 'Every level has it.';
 create or replace view millrace.former_view as select millrace.former(1) as one;
 create or replace view millrace.lasting_view as select millrace.former(2) as two, 'x'::text as x;
 create or replace function millrace.former_check() returns trigger
@@ -65,6 +69,10 @@ const nextCode = `
 create or replace function millrace.note_next(p_id int) returns text
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select n.note from millrace.next_notes n where n.id = p_id $$;
+create or replace function millrace.lasting(p_a int) returns text
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select 'next ' || p_a $$;
+comment on function millrace.lasting(int) is 'Every level has it.';
 create or replace view millrace.lasting_view as select 'x'::text as x, 3 as three;
 create or replace function public.millrace_lasting() returns int
 language sql stable set search_path = pg_catalog, pg_temp
