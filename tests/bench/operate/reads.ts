@@ -71,7 +71,7 @@ const reads: [name: string, statement: string, needs?: string][] = [
   ['the sweep, all of it', 'select millrace.sweep()'],
 ];
 
-/** The same as they were in 0.1.0. */
+/** The same as they were before there were figures. */
 const former: [name: string, statement: string][] = [
   ['doctor(), which was doctor(p_deep => true)', 'select * from millrace.doctor(true)'],
   ['check_invariants()', 'select count(*) from millrace.check_invariants()'],
@@ -95,7 +95,7 @@ export async function measureReads(owner: pg.Client, variant: string): Promise<R
     for (const [name, statement] of there) times.get(name)?.push(await took(owner, statement));
   }
   for (const [name, list] of times) add('millrace', name, median(list));
-  for (const [name, statement] of former) add('0.1.0', name, await took(owner, statement));
+  for (const [name, statement] of former) add('before figures', name, await took(owner, statement));
   return results;
 }
 
