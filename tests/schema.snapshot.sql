@@ -300,7 +300,7 @@ view millrace.bypass_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, s.name, CASE WHEN s.bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE s.bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id))) UNION ALL SELECT 'what a run leaves out by a bypass is remembered'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND (a.error ->> 'code'::text) = 'bypassed'::text AND NOT a.error ? 'started_since'::text AND NOT a.superseded AND a.parent_id IS NULL AND NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.bypassed b WHERE b.stage_id = a.stage_id AND b.entity_id = r.entity_id));
+  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, name, CASE WHEN bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id)));
 table millrace.bypassed
   column at timestamp with time zone not null
   column entity_id text not null

@@ -1,7 +1,7 @@
 // A bypass: a stage is left out for a while, its rows go on, and each is remembered.
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
-import { defineSplit, insertParts, partRuns, spawnParts, verb } from '../support/operations.ts';
+import { defineSplit, insertParts, partRuns, spawnParts } from '../support/operations.ts';
 import { journal, signIn } from '../support/operators.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -410,21 +410,15 @@ test('what a sweep looks at for a bypass does not grow with what it has left out
   expect(many).toBeLessThan(few * 2);
 });
 
-test('what the invariants say of a bypass', async ({ engine }) => {
+test('the invariants tell of a stage whose switch is not what its bypass says', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
-  const [id] = await engine.queued('one');
   await bypass(engine, 'one');
   const faults = () => engine.rows<{ rule: string }>('select rule from millrace.bypass_faults');
   expect(await faults()).toEqual([]);
   await engine.sql.query('begin');
-  await engine.sql.query('delete from millrace.bypassed');
   await engine.sql.query('update millrace.stages set bypassed = false');
-  expect((await faults()).map((row) => row.rule)).toEqual([
-    'a stage is switched as its bypass says',
-    'what a run leaves out by a bypass is remembered',
-  ]);
+  expect(await faults()).toEqual([{ rule: 'a stage is switched as its bypass says' }]);
   await engine.sql.query('rollback');
-  await verb(engine, 'cancel', id);
 });
 
 test('a stage that becomes one of which no worker takes anything is bypassed no more', async ({ engine }) => {

@@ -68,6 +68,9 @@ test('rows that are gone, or that somebody has started since, are forgotten and 
   await runStage(engine, 'two');
   await engine.queue('two', [started as string]);
   expect(await takeUp(engine, 'two')).toBe(1);
+  expect(await remembered(engine), 'as long as it is live').toEqual([started]);
+  await runStage(engine, 'two');
+  expect(await takeUp(engine, 'two')).toBe(0);
   expect(await remembered(engine)).toEqual([]);
   expect(await engine.value('select count(*)::int from millrace.runs where entity_id = $1', [started])).toBe(2);
   expect(await engine.value('select count(*)::int from millrace.runs where entity_id = $1', [again])).toBe(2);

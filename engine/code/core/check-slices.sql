@@ -67,10 +67,6 @@ as $$
   where f.run_id > p_after and f.run_id <= p_until
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.bypass_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.unchanged_faults f
   where f.run_id > p_after and f.run_id <= p_until
   union all

@@ -8,17 +8,9 @@
 -- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
 -- few.
 
--- Writes why a stage was left out.
-create or replace function millrace.why_bypassed(p_reason text) returns jsonb
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select jsonb_build_object(
-    'code', 'bypassed', 'message', 'bypassed: ' || p_reason, 'reason', p_reason)
-$$;
-
 -- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
--- go on. Returns how many there were.
+-- go on. Where they are part of a start that no tenant has been charged with, what follows is.
+-- Returns how many there were.
 create or replace function millrace.bypass_held(
   p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
 ) returns int
@@ -27,15 +19,24 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_uncounted bigint[] := array(
+    select a.run_id
+    from millrace.attempts a
+    where p_stage.counted
+      and a.id = any (p_attempt_ids)
+      and a.state = 'queued'
+      and a.uncounted);
   v_runs bigint[];
 begin
   with skipped as (
     update millrace.attempts a
     set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
-      error = millrace.why_bypassed(p_reason) || case vs.otherwise
-        when 'skip_dependents' then '{"dependents": true}'
-        else '{}'::jsonb
-      end
+      error = jsonb_build_object(
+          'code', 'bypassed', 'message', 'bypassed: ' || p_reason, 'reason', p_reason)
+        || case vs.otherwise
+          when 'skip_dependents' then '{"dependents": true}'
+          else '{}'::jsonb
+        end
     from unnest(p_attempt_ids) i(id)
     cross join lateral (
       select o.ctid as place, o.run_id
@@ -69,34 +70,10 @@ begin
   perform millrace.note_pulses('skipped', array_fill(p_stage.id, array[cardinality(v_runs)]));
   perform millrace.show_stage(p_stage.id, v_runs, 'skipped', v_now);
   perform millrace.wake(millrace.continue_after_skip(p_stage.id, v_runs));
-  return cardinality(v_runs);
-end
-$$;
-
--- Skips held attempts of a bypassed stage as bypass_held() does. Where they are part of a start
--- that no tenant has been charged with, what follows is.
-create or replace function millrace.bypass_charged(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
-) returns int
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_began_at timestamptz := millrace.now();
-  v_uncounted bigint[];
-  v_done int;
-begin
-  if p_stage.counted then
-    v_uncounted := array(
-      select a.run_id
-      from millrace.attempts a
-      where a.id = any (p_attempt_ids) and a.state = 'queued' and a.uncounted);
-  end if;
-  v_done := millrace.bypass_held(p_stage, p_attempt_ids, p_reason);
   if cardinality(v_uncounted) > 0 then
-    perform millrace.note_starts(v_uncounted, v_began_at);
+    perform millrace.note_starts(v_uncounted, v_now);
   end if;
-  return v_done;
+  return cardinality(v_runs);
 end
 $$;
 
@@ -118,7 +95,7 @@ begin
     return 0;
   end if;
   begin
-    return millrace.bypass_charged(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
+    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
   exception when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then

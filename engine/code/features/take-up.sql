@@ -4,55 +4,6 @@
 -- the next call. What counts is the row's latest run: where the stage is no longer left out there,
 -- somebody has started it since, and the row is forgotten.
 
--- Says of rows what their latest run makes of the stage that was left out: ready to be taken up,
--- live, since (somebody has started it), or pruned (no run is known any more).
-create or replace function millrace.states_of_bypassed(p_stage millrace.stages, p_ids text[])
-returns table (id text, state text)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select i.id, case
-      when r.id is null then 'pruned'
-      when a.left_out is not true then 'since'
-      when r.status = 'running' then 'live'
-      else 'ready'
-    end
-    from unnest(p_ids) with ordinality i(id, place)
-    left join lateral (
-      select o.id, o.status
-      from millrace.runs o
-      where o.entity_id = any (array[i.id])
-        and o.pipeline_id = p_stage.pipeline_id
-      order by o.entity_id desc, o.id desc
-      limit 1) r on true
-    left join lateral (
-      select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
-      from millrace.attempts w
-      where w.run_id = r.id
-        and w.stage_id = p_stage.id
-        and not w.superseded
-      order by w.number desc
-      limit 1) a on true
-    order by i.place;
-end
-$$;
-
--- Finds those of these rows that are in their table no more.
-create or replace function millrace.rows_gone(p_pipeline_id int, p_ids text[]) returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select i.id
-    from unnest(p_ids, millrace.sizes_of_entities(p_pipeline_id, p_ids)) i(id, size)
-    where i.size is null);
-end
-$$;
-
 -- Starts held rows at the stage that was left out, or those of which no run is known any more at
 -- the first one, and forgets them; returns how many. A stage on demand is begun by its name. A
 -- portion that raises is halved: a row that cannot start stays remembered, and the log says why.
@@ -101,35 +52,9 @@ begin
 end
 $$;
 
--- Forgets rows that were left out of a stage, since somebody has started them after that. It says
--- so where they were left out: the run that was started may be pruned before that one.
-create or replace function millrace.forget_bypassed(p_stage_id int, p_ids text[]) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with forgotten as (
-    delete from millrace.bypassed b
-    where b.stage_id = p_stage_id
-      and b.entity_id in (
-        select o.entity_id
-        from millrace.bypassed o
-        where o.stage_id = p_stage_id and o.entity_id = any (p_ids)
-        for update skip locked)
-    returning b.run_id
-  )
-  update millrace.attempts a
-  set error = a.error || '{"started_since": true}'
-  from forgotten f
-  where a.run_id = f.run_id
-    and a.stage_id = p_stage_id
-    and a.state = 'skipped'
-    and a.error ->> 'code' = 'bypassed';
-end
-$$;
-
 -- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
--- are gone or were started since. Returns how many it started.
+-- are gone or were started since. Returns how many it started. Rows whose run is live are not even
+-- locked: most of a long list may be.
 create or replace function millrace.take_up_portion(
   p_stage millrace.stages, p_ids text[], p_limit int, p_until timestamptz
 ) returns int
@@ -137,33 +62,66 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- Asked without locks first, since most of a long list may be live.
   v_wanted text[] := array(
-    select s.id
-    from millrace.states_of_bypassed(p_stage, p_ids) s
-    where s.state <> 'live');
+    select i.id
+    from unnest(p_ids) i(id)
+    where (
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_stage.pipeline_id
+        and r.entity_id = i.id
+        and r.status = 'running'
+      limit 1) is null);
   v_held text[] := millrace.lock_entities(p_stage.pipeline_id, v_wanted, false);
+  v_left text[] := array(select w from unnest(v_wanted) w where w <> all (v_held));
   v_found record;
 begin
-  with found as materialized (
-    select s.id, s.state, row_number() over (partition by s.state <> 'since') as turn
-    from millrace.states_of_bypassed(p_stage, array(
-      select i.id
-      from unnest(v_wanted) with ordinality i(id, place)
-      where i.id = any (v_held)
-      order by i.place)) s
-    where s.state <> 'live'
+  with latest as materialized (
+    select i.id, i.place, case
+        when r.id is null then 'pruned'
+        when a.left_out is not true then 'since'
+        when r.status = 'running' then 'live'
+        else 'ready'
+      end as state
+    from unnest(p_ids) with ordinality i(id, place)
+    left join lateral (
+      select o.id, o.status
+      from millrace.runs o
+      where o.entity_id = any (array[i.id])
+        and o.pipeline_id = p_stage.pipeline_id
+      order by o.entity_id desc, o.id desc
+      limit 1) r on true
+    left join lateral (
+      select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
+      from millrace.attempts w
+      where w.run_id = r.id
+        and w.stage_id = p_stage.id
+        and not w.superseded
+      order by w.number desc
+      limit 1) a on true
+    where i.id = any (v_held)
+  ), next as materialized (
+    select l.id, l.state
+    from latest l
+    where l.state in ('ready', 'pruned')
+    order by l.place
+    limit p_limit
   )
-  select
-    coalesce(array_agg(f.id) filter (where f.state = 'ready' and f.turn <= p_limit), '{}')
-      as ready,
-    coalesce(array_agg(f.id) filter (where f.state = 'pruned' and f.turn <= p_limit), '{}')
-      as pruned,
-    coalesce(array_agg(f.id) filter (where f.state = 'since'), '{}') as since
-  into v_found
-  from found f;
-  perform millrace.forget_bypassed(p_stage.id, v_found.since || millrace.rows_gone(
-    p_stage.pipeline_id, array(select i from unnest(v_wanted) i where i <> all (v_held))));
+  select array(select n.id from next n where n.state = 'ready') as ready,
+    array(select n.id from next n where n.state = 'pruned') as pruned,
+    array(select l.id from latest l where l.state = 'since') as since
+  into v_found;
+  delete from millrace.bypassed b
+  where b.stage_id = p_stage.id
+    and b.entity_id in (
+      select o.entity_id
+      from millrace.bypassed o
+      where o.stage_id = p_stage.id
+        and o.entity_id = any (v_found.since || array(
+          select g.id
+          from unnest(v_left, millrace.sizes_of_entities(p_stage.pipeline_id, v_left)) g(id, size)
+          where g.size is null))
+      for update skip locked);
   return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
     + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
 end
@@ -237,32 +195,27 @@ begin
 end
 $$;
 
--- Forgets, of runs that are about to be pruned, rows whose stage has been done after it was left
--- out: nothing will tell of it any more.
+-- Forgets rows whose stage has been done since it was left out, by a run that is about to be
+-- pruned: nothing will tell of it any more.
 create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not exists (select from millrace.bypassed) then
-    return;
-  end if;
-  perform millrace.forget_bypassed(w.stage_id, array_agg(w.entity_id))
-  from (
-    select a.stage_id, r.entity_id, r.id
-    from millrace.runs r
+  if exists (select from millrace.bypassed) then
+    delete from millrace.bypassed b
+    using millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.state = 'completed' and not a.superseded
-    where r.id = any (p_run_ids)) w
-  join millrace.bypassed o
-    on o.stage_id = w.stage_id and o.entity_id = w.entity_id and o.run_id <= w.id
-  group by w.stage_id;
+    where r.id = any (p_run_ids)
+      and b.stage_id = a.stage_id
+      and b.entity_id = r.entity_id
+      and b.run_id <= r.id;
+  end if;
 end
 $$;
 
--- Finds stages whose switch is not what their bypass says, and rows whose latest run has left a
--- stage out by a bypass, but that take_up() would not find. A retry of the stage that was left out,
--- or a copy of what an earlier run had, names another attempt.
+-- Finds stages whose switch is not what their bypass says.
 create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
 select 'a stage is switched as its bypass says', null::bigint, null::bigint,
   format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
@@ -270,27 +223,6 @@ from millrace.stages s
 where s.bypassed <> exists (
   select
   from millrace.bypasses b
-  where b.stage_id = s.id)
-union all
-select 'what a run leaves out by a bypass is remembered', a.run_id, a.id,
-  'stage ' || a.stage_id
-from millrace.attempts a
-join millrace.runs r on r.id = a.run_id
-where a.state = 'skipped'
-  and a.error ->> 'code' = 'bypassed'
-  and not a.error ? 'started_since'
-  and not a.superseded
-  and a.parent_id is null
-  and not exists (
-    select
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = r.pipeline_id
-      and o.id > r.id)
-  and not exists (
-    select
-    from millrace.bypassed b
-    where b.stage_id = a.stage_id
-      and b.entity_id = r.entity_id);
+  where b.stage_id = s.id);
 comment on view millrace.bypass_faults is
-  'Bypasses that contradict what they have left out, for check_invariants().';
+  'Bypasses that contradict the switch of their stage, for check_invariants().';
