@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { definitionSchemaSql, schemaFile } from '../engine/definition-schema.ts';
 import { frozenFaults, readProject } from '../engine/releases.ts';
+import { schemaFile, sharedLimitSchemaSql } from '../engine/shared-limit-schema.ts';
 import { writeBuilt } from '../engine/write-built.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
@@ -19,11 +19,11 @@ const typesHeading = `// The types of the functions that the engine serves by th
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
 /**
- * Compares the schema of definitions with the zod schemas that it is made of, or with `write` replaces it; looks for changes
+ * Compares the schema of shared limits with the zod schema that it is made of, or with `write` replaces it; looks for changes
  * to what a release has frozen; and builds the migration. Resolves to findings.
  */
 export async function checkInstall(write: boolean): Promise<string> {
-  const schema = compare(path.join('engine', schemaFile), definitionSchemaSql(), write);
+  const schema = compare(path.join('engine', schemaFile), sharedLimitSchemaSql(), write);
   if (schema) return schema;
   await writeBuilt(projectFolder);
   return frozenFaults(readProject(projectFolder)).join('\n');

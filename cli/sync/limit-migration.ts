@@ -1,5 +1,5 @@
 // The texts of migrations that define and drop the limits that stages share, and the way back from such texts to limits.
-import type { DefinitionJson } from './pipeline-migration.ts';
+import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
 /** By name, each as millrace.define_limit(text, jsonb) takes it. */
 export type LimitsJson = Record<string, unknown>;
@@ -39,7 +39,7 @@ const heading = (verb: string) => [
 ];
 
 /** Stages that name a limit there is not, one sentence each with the remedy. */
-export function unknownLimits(pipelines: DefinitionJson[], limits: LimitsJson): string[] {
+export function unknownLimits(pipelines: CompiledPipeline[], limits: LimitsJson): string[] {
   const known = Object.keys(limits);
   const remedy = known.length > 0 ? `those there are: ${known.join(', ')}` : 'there is none yet';
   return pipelines.flatMap(({ pipeline, stages }) =>
@@ -60,9 +60,9 @@ export function unknownLimits(pipelines: DefinitionJson[], limits: LimitsJson): 
  * pipeline, and refuses to drop what it names.
  */
 export function heldLimits(
-  pipelines: DefinitionJson[],
+  pipelines: CompiledPipeline[],
   limits: LimitsJson,
-  defined: Map<string, DefinitionJson>,
+  defined: Map<string, CompiledPipeline>,
   limitsDefined: Map<string, string>,
 ): string[] {
   const present = new Set(pipelines.map(({ pipeline }) => pipeline));

@@ -2,31 +2,31 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
-import type { DefinitionJson } from './pipeline-migration.ts';
+import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
 /**
  * What keeps stages of these pipelines from running, one sentence each with the remedy. `supabaseFolder` holds `functions`
  * and config.toml. Throws when config.toml is no TOML.
  */
-export function functionFaults(pipelines: DefinitionJson[], supabaseFolder: string): string[] {
+export function functionFaults(pipelines: CompiledPipeline[], supabaseFolder: string): string[] {
   const configOf = readFunctionConfigs(path.join(supabaseFolder, 'functions'));
   const stageOf = new Map<string, string>();
   return pipelines.flatMap(({ pipeline, stages }) =>
     stages.flatMap((stage) => {
-      if (stage.function === undefined) return [];
-      const subject = `Stage ${stage.name} of pipeline ${pipeline} runs in function ${stage.function}`;
-      const { entry, importMap, verifyJwt } = configOf(stage.function);
+      if (stage.function_name === undefined) return [];
+      const subject = `Stage ${stage.name} of pipeline ${pipeline} runs in function ${stage.function_name}`;
+      const { entry, importMap, verifyJwt } = configOf(stage.function_name);
       const code = path.relative(supabaseFolder, entry);
       const faults: string[] = [];
-      const other = stageOf.get(stage.function);
+      const other = stageOf.get(stage.function_name);
       if (other) faults.push(`${subject}, as ${other} does: give each stage a function of its own.`);
-      stageOf.set(stage.function, `stage ${stage.name} of pipeline ${pipeline}`);
+      stageOf.set(stage.function_name, `stage ${stage.name} of pipeline ${pipeline}`);
       if (!fs.existsSync(entry)) {
         faults.push(`${subject}, which does not exist: write supabase/${code}, or correct the name in the definition.`);
       }
       if (verifyJwt || importMap === undefined) {
         faults.push(
-          `${subject}, for which supabase/config.toml must say: [functions.${stage.function}] with the lines ` +
+          `${subject}, for which supabase/config.toml must say: [functions.${stage.function_name}] with the lines ` +
             'verify_jwt = false and import_map = "./functions/deno.json"; the second is not needed where the ' +
             'function’s folder has a deno.json of its own.',
         );

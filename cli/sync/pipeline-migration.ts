@@ -1,41 +1,13 @@
 // The text of a migration that defines a pipeline, and the way back from such texts to definitions.
-import { definitionSchema, type JsonSchema } from '../engine/definition-schema.ts';
-
-export interface DefinitionJson {
-  pipeline: string;
-  entity: {
-    table: string;
-    key: string;
-    projection: string;
-    metadata?: string;
-    startable_by?: string[];
-    status?: { column: string };
-  };
-  stages: StageJson[];
-}
-
-/** What is read here of a stage; the definition says more. */
-export interface StageJson {
-  name: string;
-  kind: string;
-  /** Left out by the kinds that no function runs. */
-  function?: string;
-  child?: { pipeline: string };
-  after?: { map: string; stage: string }[];
-  limits?: { back_pressure?: BackPressureJson | BackPressureJson[]; shared?: string[] };
-}
-
-export interface BackPressureJson {
-  stage: string;
-}
+import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
 const definition = /select millrace\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;
 
 /** The latest definition of each pipeline in the migrations' texts, given in order. */
-export function definitionsIn(migrations: string[]): Map<string, DefinitionJson> {
+export function definitionsIn(migrations: string[]): Map<string, CompiledPipeline> {
   const found = migrations
     .flatMap((text) => [...text.matchAll(definition)])
-    .map((match) => JSON.parse(match[1] ?? '') as DefinitionJson);
+    .map((match) => JSON.parse(match[1] ?? '') as CompiledPipeline);
   return new Map(found.map((pipeline) => [pipeline.pipeline, pipeline]));
 }
 
@@ -44,7 +16,7 @@ export function definitionsIn(migrations: string[]): Map<string, DefinitionJson>
  * so far define, by name. The roles that `entity.startableBy` names may write the status of each stage, or the one that shows
  * them all.
  */
-export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string, DefinitionJson>): string {
+export function pipelineMigration(pipeline: CompiledPipeline, defined: Map<string, CompiledPipeline>): string {
   const before = defined.get(pipeline.pipeline);
   const known = before?.stages.map((stage) => stage.name) ?? [];
   const added = pipeline.stages.filter((stage) => !known.includes(stage.name));
@@ -57,41 +29,24 @@ export function pipelineMigration(pipeline: DefinitionJson, defined: Map<string,
     ...(shown ? [`select millrace.add_columns('${pipeline.entity.table.replaceAll("'", "''")}', ${names});`, ''] : []),
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
     // A name may hold the tag that ends the text.
-    `select millrace.define($pipeline$${compactText(pipeline).replaceAll(/\$(?=pipeline\$)/g, '\\u0024')}$pipeline$);`,
+    `select millrace.define($pipeline$${compiledText(pipeline).replaceAll(/\$(?=pipeline\$)/g, '\\u0024')}$pipeline$);`,
     '',
   ].join('\n');
 }
 
-/** A definition in as few lines as show what changes: a line a field and a line a stage, without what is the default. */
-export function compactText(pipeline: DefinitionJson): string {
-  const { stages, ...fields } = withoutDefaults(pipeline, schema) as { stages: unknown[] };
-  const lines = Object.entries(fields).map(([field, value]) => `  ${JSON.stringify(field)}: ${JSON.stringify(value)},`);
-  const list = stages.map((stage) => `    ${JSON.stringify(stage)}`).join(',\n');
-  return ['{', ...lines, '  "stages": [', list, '  ]', '}'].join('\n');
+/** A compiled definition with a line for each field, and a line for each item of a list of rows. */
+export function compiledText(pipeline: CompiledPipeline): string {
+  const fields = Object.entries(pipeline).map(([field, value]) => `  ${JSON.stringify(field)}: ${rowsText(value)}`);
+  return `{\n${fields.join(',\n')}\n}`;
 }
 
-const schema = definitionSchema();
-const parts = schema.$defs as Record<string, JsonSchema>;
-
-/** A value without the fields that are as the engine would fill them in. */
-function withoutDefaults(value: unknown, { $ref, ...beside }: JsonSchema): unknown {
-  const of = { ...(typeof $ref === 'string' && parts[$ref.replace('#/$defs/', '')]), ...beside };
-  if (Array.isArray(value)) return value.map((item) => withoutDefaults(item, of.items ?? {}));
-  if (typeof value !== 'object' || value === null) return value;
-  const { kind } = value as { kind?: string };
-  const isOne = ({ properties: { kind: rule = {} } = {} }: JsonSchema) =>
-    (rule.enum as unknown[]).includes(kind ?? rule.default);
-  const { properties, additionalProperties: any } = of.oneOf?.find(isOne) ?? of;
-  const fields = Object.entries(value).flatMap(([field, inner]) => {
-    const rule = properties?.[field] ?? (typeof any === 'object' ? any : {});
-    const kept = withoutDefaults(inner, rule);
-    return JSON.stringify(kept) === JSON.stringify(rule.default) ? [] : [[field, kept]];
-  });
-  return Object.fromEntries(fields);
+function rowsText(value: unknown): string {
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  return `[\n${value.map((row) => `    ${JSON.stringify(row)}`).join(',\n')}\n  ]`;
 }
 
 /** Grants the statuses that a role may write now and might not before, and revokes those of a role that may no longer. */
-function startingRights(now: DefinitionJson, before: DefinitionJson | undefined): string[] {
+function startingRights(now: CompiledPipeline, before: CompiledPipeline | undefined): string[] {
   const had = statusesByRole(before);
   const has = statusesByRole(now);
   const kept = statusColumns(now);
@@ -116,11 +71,11 @@ const quoted = (column: string) =>
   /^[a-z][a-z0-9_]*_status$/.test(column) ? column : `"${column.replaceAll('"', '""')}"`;
 
 /** The statuses of a pipeline by the roles that may write them. */
-function statusesByRole(pipeline: DefinitionJson | undefined): Map<string, string[]> {
+function statusesByRole(pipeline: CompiledPipeline | undefined): Map<string, string[]> {
   return new Map(pipeline?.entity.startable_by?.map((role) => [role, statusColumns(pipeline)]));
 }
 
 /** The columns by which people start stages: one a stage, or the one that shows them all. */
-export function statusColumns({ entity, stages }: DefinitionJson): string[] {
+export function statusColumns({ entity, stages }: CompiledPipeline): string[] {
   return entity.status ? [entity.status.column] : stages.map(({ name }) => `${name}_status`);
 }

@@ -1,11 +1,12 @@
 // What pipelines say of one another, and the order in which they can be defined: children before their parents.
-import type { DefinitionJson, StageJson } from './pipeline-migration.ts';
+import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import type { StageRow } from '../../supabase/functions/_millrace/compile/stage-rows.ts';
 
 /**
  * What pipelines say wrongly of one another, one sentence each with the remedy. The database would say so too, but only
  * when the migration is applied, which then could not be changed any more.
  */
-export function referenceFaults(pipelines: DefinitionJson[]): string[] {
+export function referenceFaults(pipelines: CompiledPipeline[]): string[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
   const twice = pipelines.filter((pipeline) => named.get(pipeline.pipeline) !== pipeline);
   return [
@@ -19,7 +20,7 @@ export function referenceFaults(pipelines: DefinitionJson[]): string[] {
  * Stages that a pipeline drops while the migrations still define a parent that waits until children have done them, one
  * sentence each with the remedy: children are defined before their parents, and the database refuses to drop such a stage.
  */
-export function droppedFaults(pipelines: DefinitionJson[], defined: Map<string, DefinitionJson>): string[] {
+export function droppedFaults(pipelines: CompiledPipeline[], defined: Map<string, CompiledPipeline>): string[] {
   return [...defined.values()].flatMap((parent) =>
     parent.stages.flatMap((stage) =>
       (stage.after ?? []).flatMap(({ map, stage: counted }) => {
@@ -36,7 +37,7 @@ export function droppedFaults(pipelines: DefinitionJson[], defined: Map<string, 
 }
 
 /** Pipelines that the migrations define and no file does any more, one sentence each: nothing takes them out of the database. */
-export function keptPipelines(pipelines: DefinitionJson[], defined: Map<string, DefinitionJson>): string[] {
+export function keptPipelines(pipelines: CompiledPipeline[], defined: Map<string, CompiledPipeline>): string[] {
   const present = new Set(pipelines.map(({ pipeline }) => pipeline));
   return [...defined.keys()]
     .filter((name) => !present.has(name))
@@ -48,10 +49,10 @@ export function keptPipelines(pipelines: DefinitionJson[], defined: Map<string, 
 }
 
 /** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
-export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
+export function childrenFirst(pipelines: CompiledPipeline[]): CompiledPipeline[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
   const seen = new Set<string>();
-  const ordered: DefinitionJson[] = [];
+  const ordered: CompiledPipeline[] = [];
   const add = (name: string): void => {
     const pipeline = named.get(name);
     if (!pipeline || seen.has(name)) return;
@@ -63,7 +64,7 @@ export function childrenFirst(pipelines: DefinitionJson[]): DefinitionJson[] {
   return ordered;
 }
 
-function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<string, DefinitionJson>): string[] {
+function stageFaults(pipeline: CompiledPipeline, stage: StageRow, named: Map<string, CompiledPipeline>): string[] {
   const subject = `Stage ${stage.name} of pipeline ${pipeline.pipeline}`;
   const child = stage.child && named.get(stage.child.pipeline);
   const faults: string[] = [];
@@ -93,7 +94,7 @@ function stageFaults(pipeline: DefinitionJson, stage: StageJson, named: Map<stri
   return faults;
 }
 
-function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJson>): string[] {
+function cycleFaults(pipelines: CompiledPipeline[], named: Map<string, CompiledPipeline>): string[] {
   const settled = new Set<string>();
   const visit = (name: string, trail: string[]): string[] => {
     if (settled.has(name)) return [];
@@ -112,7 +113,7 @@ function cycleFaults(pipelines: DefinitionJson[], named: Map<string, DefinitionJ
 }
 
 /** Names of the pipelines that must be defined before this one. */
-function namesUsed(pipeline: DefinitionJson): string[] {
+function namesUsed(pipeline: CompiledPipeline): string[] {
   const others = pipeline.stages.flatMap((stage) => [
     stage.child?.pipeline,
     ...heldBackBy(pipeline, stage).map((later) => later.pipeline),
@@ -121,7 +122,7 @@ function namesUsed(pipeline: DefinitionJson): string[] {
 }
 
 /** The stages of other pipelines that hold a stage back; those of its own are checked with its graph. */
-function heldBackBy({ pipeline }: DefinitionJson, { limits }: StageJson): { pipeline: string; stage: string }[] {
+function heldBackBy({ pipeline }: CompiledPipeline, { limits }: StageRow): { pipeline: string; stage: string }[] {
   const named = [limits?.back_pressure ?? []].flat().map((given) => given.stage.split('.'));
   return named.flatMap(([other, stage]) => (other && stage && other !== pipeline ? [{ pipeline: other, stage }] : []));
 }

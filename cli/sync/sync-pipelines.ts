@@ -3,48 +3,78 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { type CompiledPipeline, compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
-import { compactText, type DefinitionJson, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
+import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, keptPipelines, referenceFaults } from './pipeline-order.ts';
 import { grantFaults } from './table-grants.ts';
 
 /** Takes what the user is told. */
 export type Teller = Pick<Console, 'log' | 'warn'>;
 
-/** What `_pipelines/*.ts` define, as the JSON that the database takes. */
+/** What `_pipelines/*.ts` define, compiled. */
 interface Project {
-  pipelines: DefinitionJson[];
+  pipelines: CompiledPipeline[];
   limits: LimitsJson;
 }
 
-/** Every export of `_pipelines/*.ts` that is a definition. Throws an error that names the file when one cannot be loaded. */
-async function readProject(pipelinesFolder: string): Promise<Project> {
-  const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
-  const modules = await Promise.all(files.sort().map((name) => loadPipelines(pipelinesFolder, name)));
-  // One file may export what another has defined.
-  const exported = [...new Set(modules.flatMap((module) => Object.values(module)))];
-  const limits: LimitsJson = {};
-  for (const shared of exported.filter((value) => has(value, 'toLimits'))) {
-    for (const [name, limit] of Object.entries(shared.toLimits() as LimitsJson)) {
-      if (name in limits) throw new Error(`Shared limit ${name} is defined twice: give each a name of its own.`);
-      limits[name] = limit;
-    }
-  }
-  const pipelines = exported.filter((value) => has(value, 'toJson'));
-  return { pipelines: pipelines.map((pipeline) => pipeline.toJson() as DefinitionJson), limits };
+/** What one file of `_pipelines` exports that is a definition. */
+interface Definitions {
+  file: string;
+  pipelines: PipelineDefinition[];
+  shared: SharedLimits[];
 }
 
-const has = <Method extends string>(value: unknown, method: Method): value is Record<Method, () => unknown> =>
-  typeof (value as Record<string, unknown> | null | undefined)?.[method] === 'function';
-
-async function loadPipelines(pipelinesFolder: string, name: string): Promise<Record<string, unknown>> {
-  try {
-    return await import(pathToFileURL(path.join(pipelinesFolder, name)).href);
-  } catch (error) {
-    throw new Error(`supabase/functions/_pipelines/${name}: ${(error as Error).message}`);
+/** Every export of `_pipelines/*.ts` that is a definition. Throws an error that names the file of one that is wrong. */
+async function readProject(pipelinesFolder: string): Promise<Project> {
+  const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
+  const modules = await Promise.all(files.sort().map((name) => loadDefinitions(pipelinesFolder, name)));
+  const limits: LimitsJson = {};
+  const seen = new Set<object>();
+  const pipelines: CompiledPipeline[] = [];
+  for (const { file, pipelines: defined, shared } of modules) {
+    // One file may export what another has defined.
+    const isNew = (exported: object) => !seen.has(exported) && seen.add(exported);
+    for (const own of shared.filter(isNew)) {
+      for (const [name, limit] of Object.entries(inFile(file, () => compileSharedLimits(own)))) {
+        if (name in limits) throw new Error(`Shared limit ${name} is defined twice: give each a name of its own.`);
+        limits[name] = limit;
+      }
+    }
+    pipelines.push(...defined.filter(isNew).map((pipeline) => inFile(file, () => compilePipeline(pipeline))));
   }
+  return { pipelines, limits };
+}
+
+function inFile<Result>(file: string, compile: () => Result): Result {
+  try {
+    return compile();
+  } catch (error) {
+    throw new Error(`supabase/functions/_pipelines/${file}: ${(error as Error).message}`);
+  }
+}
+
+async function loadDefinitions(pipelinesFolder: string, file: string): Promise<Definitions> {
+  const module = await import(pathToFileURL(path.join(pipelinesFolder, file)).href).catch((error) =>
+    inFile(file, () => {
+      throw error;
+    }),
+  );
+  const exported = Object.values(module as Record<string, unknown>).filter((value) => typeof value === 'object');
+  return {
+    file,
+    pipelines: exported.filter((value) => isKind<PipelineDefinition>(value, 'input', 'stages')),
+    shared: exported.filter((value) => isKind<SharedLimits>(value, 'limits', 'names')),
+  };
+}
+
+function isKind<Kind>(value: unknown, ...fields: (keyof Kind)[]): value is Kind {
+  return value !== null && fields.every((field) => field in (value as object));
 }
 
 /** A migration that is missing, what it defines, and its text. */
@@ -59,7 +89,7 @@ function missingMigrations({ pipelines, limits }: Project, texts: string[]): Mis
   const defined = definitionsIn(texts);
   const changed = childrenFirst(pipelines).filter((pipeline) => {
     const before = defined.get(pipeline.pipeline);
-    return !before || compactText(before) !== compactText(pipeline);
+    return !before || compiledText(before) !== compiledText(pipeline);
   });
   const limitsDefined = limitsIn(texts);
   const define = limitMigration(limits, limitsDefined);

@@ -1,5 +1,5 @@
 // Which grants the migrations give on whole tables. Whoever may update a whole entity table may write the engine's columns too.
-import type { DefinitionJson } from './pipeline-migration.ts';
+import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
 /** Roles that hold the keys of the project anyway. */
 const trusted = ['service_role', 'postgres'];
@@ -10,7 +10,7 @@ const grant = /^(grant|revoke)\s+(.+?)\s+on\s+(?:table\s+)?(.+?)\s+(?:to|from)\s
  * update on the whole table of a pipeline that shows its stages there. What a project grants by default is not in its
  * migrations: `millrace.doctor()` sees that.
  */
-export function grantFaults(pipelines: DefinitionJson[], migrations: string[]): string[] {
+export function grantFaults(pipelines: CompiledPipeline[], migrations: string[]): string[] {
   const shown = pipelines.filter(({ entity }) => entity.projection === 'columns');
   const statements = migrations.flatMap(statementsOf);
   return [...new Set(shown.map(({ entity }) => entity.table))].flatMap((table) => {
@@ -19,7 +19,7 @@ export function grantFaults(pipelines: DefinitionJson[], migrations: string[]): 
   });
 }
 
-function sentence(table: string, role: string, rights: string[], over: DefinitionJson[]): string {
+function sentence(table: string, role: string, rights: string[], over: CompiledPipeline[]): string {
   const result = `${over[0]?.stages[0]?.name}_result`;
   const startable = over.filter(({ entity }) => entity.startable_by?.includes(role));
   const statuses = startable.flatMap(({ stages }) => stages.map(({ name }) => `${name}_status`));

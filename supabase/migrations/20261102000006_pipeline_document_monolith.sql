@@ -4,10 +4,20 @@
 select millrace.add_columns('public.document', 'monolith');
 
 select millrace.define($pipeline${
+  "compiler": 1,
+  "digest": "003a9efd77f72624f19244a96b5a6c7903915bb0f22f12750bfae4d7279c5a99",
   "pipeline": "document_monolith",
-  "entity": {"table":"public.document","metadata":"metadata"},
+  "entity": {"table":"public.document","key":"id","projection":"columns","metadata":"metadata"},
   "quota": {"column":"clerk_org_id","starts":{"count":2000,"per_seconds":3600},"spending":{"usd":50,"per_seconds":86400}},
   "stages": [
-    {"name":"monolith","function":"document-monolith","batch_size":1,"max_workers":4,"timeout_seconds":55,"retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"cap_seconds":900}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10}},"invalid_output":{"max_attempts":3,"backoff":{"kind":"list","seconds":[1,5]}}}},"apply":"public.apply_document","result_limit_bytes":10000000}
+    {"name":"monolith","kind":"function","function_name":"document-monolith","batch_size":1,"max_workers":4,"lease":"60 s","timeout":"55 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":900,"jitter":0.2}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10,"factor":2,"cap_seconds":300,"jitter":0.2}},"invalid_output":{"max_attempts":3,"backoff":{"kind":"list","seconds":[1,5]}}}},"callback":false,"deadline_from":"start","apply":"public.apply_document","result_limit_bytes":10000000,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
+  ],
+  "graph": {"monolith":[]},
+  "columns": [
+    {"field":"entity.metadata","table":"public.document","column":"metadata","types":["jsonb"],"remedy":"Name a column of type jsonb: alter table public.document add column metadata jsonb not null default '{}'; or leave it out."},
+    {"field":"quota.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the tenant."}
+  ],
+  "functions": [
+    {"field":"stages.monolith.apply","name":"public.apply_document","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."}
   ]
 }$pipeline$);

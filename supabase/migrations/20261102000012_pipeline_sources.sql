@@ -2,9 +2,19 @@
 -- Do not edit the definition: change it there and run the command again, which adds another migration.
 
 select millrace.define($pipeline${
+  "compiler": 1,
+  "digest": "cedd5fa39f99790d3b424012e492a055492a482dcf115f509518fff0f7727f27",
   "pipeline": "sources",
-  "entity": {"table":"public.source","projection":"none","due":"next_poll_at"},
+  "entity": {"table":"public.source","key":"id","projection":"none","due":"next_poll_at"},
   "stages": [
-    {"name":"poll","function":"sources-poll","batch_size":1,"max_workers":4,"lease_seconds":90,"timeout_seconds":45,"retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"cap_seconds":900}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10}}}},"limits":{"concurrency":{"column":"address","part":"host","limit":2}},"apply":"public.apply_polls"}
+    {"name":"poll","kind":"function","function_name":"sources-poll","batch_size":1,"max_workers":4,"lease":"90 s","timeout":"45 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":900,"jitter":0.2}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10,"factor":2,"cap_seconds":300,"jitter":0.2}}}},"callback":false,"deadline_from":"start","apply":"public.apply_polls","result_limit_bytes":1048576,"on_failure":"fail_run","limits":{"concurrency":{"column":"address","part":"host","limit":2}},"has_groups":true,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
+  ],
+  "graph": {"poll":[]},
+  "columns": [
+    {"field":"entity.due","table":"public.source","column":"next_poll_at","types":["timestamp with time zone"],"remedy":"Name a column of type timestamptz: alter table public.source add column due_at timestamptz; or leave it out."},
+    {"field":"stages.poll.limits.concurrency.column","table":"public.source","column":"address","remedy":"Name the column whose value is the key."}
+  ],
+  "functions": [
+    {"field":"stages.poll.apply","name":"public.apply_polls","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."}
   ]
 }$pipeline$);

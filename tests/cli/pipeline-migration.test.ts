@@ -1,12 +1,15 @@
 // What the migrations that `pipelines:sync` writes let users do.
+
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type DefinitionJson, definitionsIn, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
+import { definitionsIn, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
+import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { compiled } from '../support/definitions.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
-const defined = new Map<string, DefinitionJson>();
+const defined = new Map<string, CompiledPipeline>();
 
 beforeEach(async () => {
   defined.clear();
@@ -23,18 +26,20 @@ const users = { startable_by: ['authenticated'] };
 function receipts(
   pipeline: string,
   stages: string[],
-  entity: Partial<DefinitionJson['entity']> = users,
-): DefinitionJson {
+  entity: Partial<CompiledPipeline['entity']> = users,
+): CompiledPipeline {
   const table = { table: 'public.receipts', key: 'id', projection: 'columns' };
-  return {
-    pipeline,
-    entity: { ...table, ...entity },
-    stages: stages.map((name) => ({ name, kind: 'manual', needs: [] })),
-  };
+  return JSON.parse(
+    compiled({
+      pipeline,
+      entity: { ...table, ...entity },
+      stages: stages.map((name) => ({ name, kind: 'manual', needs: [] })),
+    }),
+  );
 }
 
 /** Writes the migrations of one sync, those before it being known, and applies them. */
-async function sync(...pipelines: DefinitionJson[]) {
+async function sync(...pipelines: CompiledPipeline[]) {
   const texts = pipelines.map((pipeline) => pipelineMigration(pipeline, defined));
   for (const text of texts) await client.query(text);
   for (const pipeline of pipelines) defined.set(pipeline.pipeline, pipeline);
@@ -81,11 +86,13 @@ it('defines a table, and grants a column, whose names hold what ends a text', as
   await client.query(`create table ${table} (id int primary key, "user ""x"", $pipeline$" text)`);
   const column = 'user "x", $pipeline$';
   const values = { all: { a: ['a'], b: ['b'], c: ['c'] } };
-  const odd = {
-    pipeline: 'odd',
-    entity: { table, key: 'id', projection: 'status', status: { column, values, failed: 'c' }, ...users },
-    stages: [{ name: 'one', kind: 'function', needs: [], shows: { queued: 'a', started: 'a', completed: 'b' } }],
-  };
+  const odd: CompiledPipeline = JSON.parse(
+    compiled({
+      pipeline: 'odd',
+      entity: { table, key: 'id', projection: 'status', status: { column, values, failed: 'c' }, ...users },
+      stages: [{ name: 'one', kind: 'function', needs: [], shows: { queued: 'a', started: 'a', completed: 'b' } }],
+    }),
+  );
   await sync(odd);
   expect(definitionsIn([pipelineMigration(odd, defined)]).get('odd')?.entity.table).toBe(table);
   const { rows } = await client.query(

@@ -1,9 +1,11 @@
 // What docs/adopting.md says, as it stands there, over the articles: old values become codes, and a status column is renamed.
+
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { articles as pipeline } from '../../supabase/functions/_pipelines/articles.ts';
 import { complete, curatorClaims, test } from '../support/articles.ts';
+import { compiled, definitionOf } from '../support/definitions.ts';
 import type { Row } from '../support/engine.ts';
 import { completed, Worker } from '../support/worker.ts';
 
@@ -18,9 +20,9 @@ test('a status column is renamed while runs are under way, and all goes on', asy
   expect((await articles.row(id)).status_code).toBe(211);
 
   await engine.sql.query(renaming);
-  const definition = pipeline.toJson() as { entity: { status: Row } };
+  const definition = definitionOf<{ entity: { status: Row } }>(pipeline);
   definition.entity.status.column = 'code';
-  await engine.rows('select millrace.define($1)', [JSON.stringify(definition)]);
+  await engine.rows('select millrace.define($1)', [compiled(definition)]);
 
   await worker.report(completed(item as never, { summary: 'A summary', tokens: 1 }));
   expect((await articles.row(id)).code).toBe(220);

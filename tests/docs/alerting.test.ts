@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { deliver, minutes, note, take } from '../support/alerts.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { test } from '../support/engine.ts';
 import { docsFolder, messageOf, testPage } from './page.ts';
 import { finish, start } from './play.ts';
@@ -65,7 +66,7 @@ test('a rule of a definition takes the place of the default, and people acknowle
 
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
-  const claims = page.exported<PipelineDefinition>('claims').toJson() as { alerts: Record<string, object> };
+  const claims = definitionOf<{ alerts: Record<string, object> }>(page.exported<PipelineDefinition>('claims'));
   const refused = async (statement: string) => page.expectPromised(await messageOf(() => engine.rows(statement)));
   const wrong = { ...claims, alerts: { waits: { ...claims.alerts.waits, stage: 'asses' } } };
   page.expectPromised(await messageOf(() => engine.define(wrong)));

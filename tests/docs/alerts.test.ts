@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { test } from '../support/engine.ts';
 import { failed } from '../support/worker.ts';
 import { changed, messageOf, testPage } from './page.ts';
@@ -71,7 +72,7 @@ test('a stage that somebody paused is late, and is seen to be paused', async ({ 
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const claims = page.exported<PipelineDefinition>('claims');
-  const definition = claims.toJson() as { stages: object[] };
+  const definition = definitionOf(claims) as { stages: object[] };
   definition.stages[0] = { ...definition.stages[0], sla_seconds: 0 };
   page.expectPromised(await messageOf(() => engine.define(definition)));
   await start(engine, claims, await engine.value(`insert into public.claims (owner) values ('a') returning id`));

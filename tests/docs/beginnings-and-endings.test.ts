@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
+import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, messageOf, testPage } from './page.ts';
 import { finish, start, states, status, sweep } from './play.ts';
@@ -72,5 +73,5 @@ test('what the page says goes wrong does', async ({ engine }) => {
   page.expectPromised(await messageOf(() => engine.define(misspelt)));
   const entity = { table: 'public.papers', key: 'id', projection: 'none' as const, due: 'url' };
   const wrong = definePipeline({ name: 'papers', entity, stages: papers.stages } as PipelineInput);
-  page.expectPromised(await messageOf(() => engine.define(wrong.toJson())));
+  page.expectPromised(await messageOf(() => engine.define(definitionOf(wrong))));
 });

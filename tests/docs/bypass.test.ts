@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { messageOf, testPage } from './page.ts';
 import { claim, finish, sweep } from './play.ts';
@@ -56,7 +57,7 @@ test('what the page says goes wrong does', async ({ engine }) => {
   ]) {
     page.expectPromised((await engine.refusal(`select millrace.${call}`)).message);
   }
-  const definition = page.exported<PipelineDefinition>('reviews').toJson() as { stages: { name: string }[] };
+  const definition = definitionOf(page.exported<PipelineDefinition>('reviews')) as { stages: { name: string }[] };
   const stages = definition.stages.map((stage) => (stage.name === 'rate' ? { ...stage, when_spent: 'bypass' } : stage));
   page.expectPromised(await messageOf(() => engine.define({ ...definition, stages })));
 });

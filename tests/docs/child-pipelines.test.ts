@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { checked, definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
 import { errorOf, fail, finish, start, states, status, sweep } from './play.ts';
@@ -96,17 +97,17 @@ test('a row whose child runs already by itself is not taken', async ({ engine })
 
 test('what a definition may not say', async ({ engine }) => {
   const page = await open(engine);
-  const elsewhere = page.exported<PipelineDefinition>('invoices').toJson();
+  const elsewhere = definitionOf(page.exported<PipelineDefinition>('invoices'));
   await engine.sql.query('create table public.bills (id bigint primary key)');
   const bills = { ...elsewhere, pipeline: 'bills', entity: { table: 'public.bills', key: 'id', projection: 'none' } };
   page.expectPromised(await messageOf(() => engine.define(bills)));
   const again = { kind: 'pipeline' as const, child: { pipeline: 'checks' } };
   const entity = { table: 'public.invoices', key: 'id', projection: 'none' as const };
   const beside = { check: again, again };
-  page.expectPromised(await messageOf(() => definePipeline({ name: 'twice', entity, stages: beside })));
+  page.expectPromised(await messageOf(() => checked({ name: 'twice', entity, stages: beside })));
   const child = { pipeline: 'invoices' };
   const round = {
-    ...page.exported<PipelineDefinition>('checks').toJson(),
+    ...definitionOf(page.exported<PipelineDefinition>('checks')),
     stages: [{ name: 'sums', kind: 'pipeline', child }],
   };
   page.expectPromised(await messageOf(() => engine.define(round)));

@@ -3,7 +3,7 @@ import type { PipelineDefinition } from '../../supabase/functions/_millrace/defi
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
 import { type Claimed, resume, waiting } from '../support/worker.ts';
-import { changed, docsFolder, type OpenPage, testPage } from './page.ts';
+import { changed, docsFolder, messageOf, type OpenPage, testPage } from './page.ts';
 import { claim, errorOf, start, sweep } from './play.ts';
 
 const open = testPage('deadlines', docsFolder);
@@ -75,5 +75,5 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const definition = changed(page.exported<PipelineDefinition>('sites'), 'crawl', {});
   const [crawl] = definition.stages as [{ completion: Row }];
   crawl.completion.deadline_from = 'callback';
-  page.expectPromised((await engine.refusal('select millrace.define($1)', [JSON.stringify(definition)])).message);
+  page.expectPromised(await messageOf(() => engine.define(definition)));
 });

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { test } from '../support/engine.ts';
 import { messageOf, testPage } from './page.ts';
 import { claim, fail, finish, start, sweep } from './play.ts';
@@ -53,7 +54,7 @@ test('runs keep to their bounds, until they are under way for too long', async (
 
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
-  const definition = page.exported<PipelineDefinition>('clippings').toJson();
+  const definition = definitionOf(page.exported<PipelineDefinition>('clippings'));
   page.expectPromised(await messageOf(() => engine.define({ ...definition, sla: { p95_seconds: 0 } })));
   page.expectPromised(
     await messageOf(() =>

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
 import { finish, sweep } from './play.ts';
@@ -68,7 +69,7 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   page.expectPromised(await messageOf(() => changed(pages, 'admit', { limits: { maxInFlight: 3 } })));
   await page.run(engine, 'select millrace.pause');
   await sort(engine, page, 2);
-  const { stages, ...rest } = pages.toJson() as { stages: { name: string }[] };
+  const { stages, ...rest } = definitionOf(pages) as { stages: { name: string }[] };
   const worked = stages.map((stage) =>
     stage.name === 'admit'
       ? { name: 'admit', needs: ['sort'], shows: { queued: 'sorted', started: 'sorted', completed: 'sorted' } }

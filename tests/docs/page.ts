@@ -1,12 +1,15 @@
 // A page of docs or docs/patterns as its test reads it: its examples become modules and tables, its statements are run, and the
 // messages it promises are held against those that come. What a test leaves out fails it.
+
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished } from 'vitest';
+import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { definitionOf } from '../support/definitions.ts';
 import type { Engine, Row } from '../support/engine.ts';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -157,23 +160,23 @@ export function testPage(name: string, where = pagesFolder): (engine: Engine) =>
     for (const example of page.examples) {
       Object.assign(modules, await import(path.join(folder, example.path)));
       for (const [, exported] of example.text.matchAll(/^export const (\w+) = defineSharedLimits\(/gm)) {
-        for (const limit of Object.entries((modules[exported as string] as SharedLimits).toLimits())) {
+        for (const limit of Object.entries(compileSharedLimits(modules[exported as string] as SharedLimits))) {
           await engine.sql.query('select millrace.define_limit($1, $2)', limit);
         }
       }
       for (const [, exported] of example.text.matchAll(/^export const (\w+) = definePipeline\(/gm)) {
-        await engine.define((modules[exported as string] as PipelineDefinition).toJson());
+        await engine.define(definitionOf(modules[exported as string] as PipelineDefinition));
       }
     }
     return new OpenPage(page, modules, ran, read);
   };
 }
 
-/** The pipeline with some options of a stage changed, as the database takes it. Throws as definePipeline() does. */
+/** The pipeline with some options of a stage changed, as the database takes it. Throws as the compiler does. */
 export function changed(pipeline: PipelineDefinition, stage: string, changes: object): Row {
-  const { entity } = pipeline.toJson() as { entity: PipelineInput['entity'] };
+  const { entity } = pipeline.input;
   const stages = { ...pipeline.stages, [stage]: { ...pipeline.stage(stage), ...changes } };
-  return definePipeline({ name: pipeline.name, entity, stages } as PipelineInput).toJson();
+  return definitionOf(definePipeline({ name: pipeline.name, entity, stages } as PipelineInput));
 }
 
 /** The message with which something is refused; fails the test when it is not. */

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
-import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { checked, definitionOf } from '../support/definitions.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { completed } from '../support/worker.ts';
 import { messageOf, type OpenPage, testPage } from './page.ts';
@@ -62,12 +63,12 @@ test('five dollars a day', async ({ engine }) => {
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const audits = page.exported<PipelineDefinition>('audits');
-  const { entity } = audits.toJson() as { entity: PipelineInput['entity'] };
+  const { entity } = definitionOf(audits) as { entity: PipelineInput['entity'] };
   const withQuota = (quota: Row) =>
-    definePipeline({ name: audits.name, entity, quota, stages: audits.stages } as unknown as PipelineInput);
+    checked({ name: audits.name, entity, quota, stages: audits.stages } as unknown as PipelineInput);
   const starts = { count: 1, perSeconds: 1 };
   const column = 'account_id';
   page.expectPromised(await messageOf(() => withQuota({ column, starts: { ...starts, count: 0 } })));
   page.expectPromised(await messageOf(() => withQuota({ column })));
-  page.expectPromised(await messageOf(() => engine.define(withQuota({ column: 'account', starts }).toJson())));
+  page.expectPromised(await messageOf(() => engine.define(definitionOf(withQuota({ column: 'account', starts })))));
 });

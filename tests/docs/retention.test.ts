@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { testPage } from './page.ts';
 import { finish, start } from './play.ts';
@@ -53,7 +54,7 @@ test('a run is found by the beginning of its URL', async ({ engine }) => {
 
 test('a label that is no text is refused', async ({ engine }) => {
   const page = await open(engine);
-  const definition = page.exported<PipelineDefinition>('clips').toJson() as { entity: object };
+  const definition = definitionOf<{ entity: object }>(page.exported<PipelineDefinition>('clips'));
   const changed = { ...definition, entity: { ...definition.entity, label: 'id' } };
-  page.expectPromised((await engine.refusal('select millrace.define($1)', [JSON.stringify(changed)])).message);
+  page.expectPromised((await engine.refusedDefinition(changed)).message);
 });

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { defineSharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import type { Engine } from '../support/engine.ts';
@@ -79,7 +80,7 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const visits = page.exported<PipelineDefinition>('visits');
   const rate = { count: 0, perSeconds: 60 };
-  page.expectPromised(await messageOf(() => defineSharedLimits({ site: { rate } })));
+  page.expectPromised(await messageOf(() => compileSharedLimits(defineSharedLimits({ site: { rate } }))));
   page.expectPromised(
     await messageOf(() =>
       engine.rows(`select millrace.define_limit('site', '{"rate": {"count": 0, "per_seconds": 60}}')`),

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { runStage } from '../support/worker.ts';
 import { messageOf, testPage } from './page.ts';
@@ -51,7 +52,7 @@ test('a value used twice and stages that are no chain are refused', async ({ eng
   const page = await open(engine);
   const reports = page.exported<PipelineDefinition>('reports');
   const define = (options: object) => () => {
-    const definition = reports.toJson() as { stages: Row[] };
+    const definition = definitionOf(reports) as { stages: Row[] };
     Object.assign(definition.stages[2] ?? {}, options);
     return engine.define(definition);
   };

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { type Claimed, completed } from '../support/worker.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
@@ -76,7 +77,7 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   page.expectPromised(await messageOf(() => after({ map: 'split', stage: 'read', count: 1, all: true })));
   const misspelt = after({ map: 'split', stage: 'reed', count: 1 });
   page.expectPromised(await messageOf(() => engine.define(misspelt)));
-  const cards = page.exported<PipelineDefinition>('cards').toJson();
+  const cards = definitionOf(page.exported<PipelineDefinition>('cards'));
   const stages = [{ name: 'file', function: 'cards-file' }];
   page.expectPromised(await messageOf(() => engine.define({ ...cards, stages })));
   await engine.sql.query('insert into public.catalogues values (1)');

@@ -339,18 +339,16 @@ describe('a definition', () => {
   });
 
   test.each<[string, Row, RegExp]>([
-    ['a stage that it does not have', { kind: 'backlog', stage: 'gone', above: 1 }, /^alerts.new: stage is gone/],
+    ['a stage that it does not have', { kind: 'backlog', stage: 'gone', above: 1 }, /alerts\.new\.stage names gone/],
     ['the engine', { kind: 'engine' }, /alerts.*kind/],
-    ['no bound', { kind: 'backlog' }, /^alerts.new: above is missing/],
+    ['no bound', { kind: 'backlog' }, /alerts\.new\.above is missing/],
     ['an option that there is not', { kind: 'backlog', above: 1, below: 1 }, /below/],
   ])('is refused for a rule about %s', async (_, rule, message) => {
     const { createEngine } = await import('../support/engine.ts');
     const engine = await createEngine();
     try {
       const definition = await engine.pipeline([{ name: 'only' }]);
-      const refusal = await engine.refusal('select millrace.define($1)', [
-        JSON.stringify({ ...definition, alerts: { new: rule } }),
-      ]);
+      const refusal = await engine.refusedDefinition({ ...definition, alerts: { new: rule } });
       expect(refusal).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
     } finally {
       await engine.database.drop();

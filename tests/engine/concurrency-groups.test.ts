@@ -377,8 +377,11 @@ test('a column that is gone makes no write of the user fail, and is reported', a
   expect(await engine.rows(`select code, detail from millrace.log where code = 'group_key_failed'`)).toEqual([
     { code: 'group_key_failed', detail: { column: 'key' } },
   ]);
-  await engine.sql.query(`select millrace.define(jsonb_build_object('pipeline', 'flow', 'entity', jsonb_build_object('table', 'public.items', 'key', 'id'),
-    'stages', '[{"name": "only", "limits": {"concurrency": {"column": "other", "limit": 2}}}]'::jsonb))`);
+  await engine.define({
+    pipeline: 'flow',
+    entity: { table: 'public.items', key: 'id' },
+    stages: [{ name: 'only', limits: { concurrency: { column: 'other', limit: 2 } } }],
+  });
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(2);
 });
 

@@ -260,7 +260,7 @@ const refused: [string, Row, RegExp, RegExp][] = [
   [
     'is no jsonpath',
     { when: '$.needs.count.pages >' },
-    /index: when is .* must be a jsonpath predicate \(syntax error/,
+    /index\.when is .* must be a jsonpath predicate \(syntax error/,
     /\$\.needs/,
   ],
   ['is no text', { when: true }, /when is true, but must be a jsonpath predicate/, /\$\.needs/],
@@ -274,13 +274,13 @@ const refused: [string, Row, RegExp, RegExp][] = [
   [
     'asks for what the stage does not need',
     { when: '$.needs.print.pages > 20' },
-    /result of print, which it does not need/,
-    /Add print/,
+    /result of print, which is none of its needs/,
+    /add it there/,
   ],
   [
     'asks for a column that is not there',
     { when: '$.entity.label == "$.entity.none" || $ . "entity" . pages > 20' },
-    /index: when asks for \$\.entity\.pages, but table public\.items has no such column/,
+    /index\.when asks for \$\.entity\.pages, which is no column of public\.items/,
     /Correct the name/,
   ],
   [
@@ -298,26 +298,26 @@ const refused: [string, Row, RegExp, RegExp][] = [
   [
     'asks in brackets, which Postgres takes for places of a list',
     { when: '$["needs"]["print"].pages > 20' },
-    /without a name in brackets/,
-    /\$\.needs\.count/,
+    /has the name .* in brackets/,
+    /put a dot before it/,
   ],
   [
     'asks in brackets behind a dot',
     { when: '$.entity.label == "[" || $.needs["count"].pages > 20' },
-    /without a name in brackets/,
-    /\$\.needs\.count/,
+    /has the name .* in brackets/,
+    /put a dot before it/,
   ],
   [
     'asks for neither entity nor needs',
     { when: '$.row.label == "item 1"' },
-    /when asks for \$\.row, but there are only \$\.entity and \$\.needs/,
-    /Begin each path/,
+    /when asks for \$\.row/,
+    /begin each path with \$\.entity or \$\.needs/,
   ],
   [
     'asks in another spelling for what the stage does not need',
     { when: 'strict $."needs" . "\\u0070rint".pages > 20' },
-    /result of print, which it does not need/,
-    /Add print/,
+    /result of print, which is none of its needs/,
+    /add it there/,
   ],
   ['has a variable', { when: '$.entity.pages > $limit' }, /without variables/, /\$\.entity/],
   [
@@ -332,7 +332,7 @@ const refused: [string, Row, RegExp, RegExp][] = [
     /otherwise is "fail"/,
     /skip_dependents/,
   ],
-  ['is missing beside a way out', { otherwise: 'skip' }, /otherwise is "skip"/, /skip_dependents/],
+  ['is missing beside a way out', { otherwise: 'skip' }, /otherwise is skip, but there is no when/, /add a condition/],
 ];
 test('a condition that could never hold is refused when it is defined, with field, value and remedy', async ({
   engine,

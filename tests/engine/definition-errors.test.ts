@@ -27,19 +27,14 @@ const entity = (changes: Row) => definition({ entity: { table: 'public.items', k
 
 // What is wrong, the definition, and what the message must name: the field and the value found.
 const faults: [string, unknown, RegExp][] = [
-  ['a definition that is no object', [], /definition must be an object.*array/],
   [
     'a definition without stages',
     definition({ stages: undefined }),
-    /stages is missing, but must be a list of at least one stage/,
+    /stages is missing, but must be an object of at least one stage/,
   ],
-  ['an empty list of stages', stages(), /stages has 0 items, but must have at least 1/],
-  ['a pipeline name in capitals', definition({ pipeline: 'Fresh' }), /pipeline is "Fresh"/],
-  [
-    'a pipeline without a name',
-    definition({ pipeline: undefined }),
-    /pipeline is missing, but must be a lower-case name/,
-  ],
+  ['an empty list of stages', stages(), /stages is \{\}, but must be an object of at least one stage/],
+  ['a pipeline name in capitals', definition({ pipeline: 'Fresh' }), /name is "Fresh"/],
+  ['a pipeline without a name', definition({ pipeline: undefined }), /name is missing, but must be a lower-case name/],
   ['a table that is none', entity({ table: 'public.nothing' }), /entity\.table is "public\.nothing"/],
   ['a table name that is no name', entity({ table: 'a b; drop table x' }), /entity\.table/],
   ['a table name with too many dots', entity({ table: 'a.b.c.d' }), /entity\.table is "a\.b\.c\.d"/],
@@ -52,24 +47,26 @@ const faults: [string, unknown, RegExp][] = [
     entity({ table: 'public.keyless', projection: 'none' }),
     /entity\.key is id.*not unique/,
   ],
-  ['a stage without a name', stages({}), /stages\[0\]\.name is missing/],
   [
     'a function that is a path',
     stages({ name: 'one', function: '../rest/v1/x' }),
     /stage one: function is "\.\.\/rest/,
   ],
-  ['a stage that is no object', stages('one'), /stages\[0\] is "one", but must be an object/],
-  ['a stage name with a blank', stages({ name: 'one two' }), /stages\[0\]\.name is "one two"/],
-  ['a stage listed twice', stages({ name: 'one' }, { name: 'one' }), /one is listed twice/],
+  ['a stage name with a blank', stages({ name: 'one two' }), /stages\.one two is /],
   ['a kind nobody knows', definition({}, { kind: 'robot' }), /one: kind is "robot"/],
   ['a need nobody knows', stages({ name: 'one', needs: ['zero'] }), /one: needs names zero/],
   ['a need listed twice', stages({ name: 'one' }, { name: 'two', needs: ['one', 'one'] }), /two: needs.*one.*twice/],
   ['needs that are no list', stages({ name: 'one' }, { name: 'two', needs: 'one' }), /two: needs/],
-  ['a stage that needs itself', stages({ name: 'one', needs: ['one'] }), /one need each other in a cycle/],
+  ['a stage that needs itself', stages({ name: 'one', needs: ['one'] }), /cycle: one → one/],
   [
     'a cycle of two behind a sound stage',
     stages({ name: 'one' }, { name: 'two', needs: ['three', 'one'] }, { name: 'three', needs: ['two'] }),
-    /the stages two, three need each other in a cycle/,
+    /cycle: two → three → two/,
+  ],
+  [
+    'a pattern that Postgres cannot read',
+    stages({ name: 'one', kind: 'manual', decision: { schema: { anyOf: [{ pattern: '(' }] } } }),
+    /stages\.one\.decision\.schema\.anyOf\.0\.pattern is "\(", but must be a regular expression that Postgres can read/,
   ],
   ['a batch size of none', definition({}, { batch_size: 0 }), /one: batch_size is 0/],
   ['half an entity a batch', definition({}, { batch_size: 2.5 }), /one: batch_size is 2\.5/],
@@ -77,11 +74,7 @@ const faults: [string, unknown, RegExp][] = [
   ['a negative limit of workers', definition({}, { max_workers: -1 }), /one: max_workers is -1/],
   ['a lease of a blink', definition({}, { lease_seconds: 1 }), /one: lease_seconds is 1/],
   ['a negative timeout', definition({}, { timeout_seconds: -5 }), /one: timeout_seconds is -5/],
-  [
-    'a timeout no worker can meet',
-    definition({}, { timeout_seconds: 61 }),
-    /timeout_seconds is 61.*60.*no worker could/,
-  ],
+  ['a timeout no worker can meet', definition({}, { timeout_seconds: 61 }), /timeout is "61 s".*60.*no worker could/],
   ['a size limit of none', definition({}, { result_limit_bytes: 0 }), /one: result_limit_bytes is 0/],
   ['a bound of no time', definition({}, { sla_seconds: 0 }), /one: sla_seconds is 0/],
   ['a bound of more than a year', definition({}, { sla_seconds: 31_536_001 }), /one: sla_seconds is 31536001/],
@@ -114,7 +107,7 @@ const faults: [string, unknown, RegExp][] = [
   [
     'no attempt for a code with a dot',
     definition({}, { retry: { by_code: { 'http.503': { max_attempts: 0 } } } }),
-    /one: retry\.by_code\["http\.503"\]\.max_attempts is 0/,
+    /one: retry\.by_code\.http\.503\.max_attempts is 0/,
   ],
   ['an external stage that nothing completes', definition({}, { kind: 'external' }), /one: .*callback or by polling/],
   [
@@ -139,7 +132,11 @@ const faults: [string, unknown, RegExp][] = [
     /completion\.deadline_from is "callback", but must be submission or start/,
   ],
   ['enabled that is neither true nor false', definition({}, { enabled: 'perhaps' }), /one: enabled/],
-  ['an apply function that does not exist', definition({}, { apply: 'public.nothing' }), /one: apply.*public\.nothing/],
+  [
+    'an apply function that does not exist',
+    definition({}, { apply: 'public.nothing' }),
+    /stages\.one\.apply.*public\.nothing/,
+  ],
   ['an apply function with too many dots', definition({}, { apply: 'a.b.c.d' }), /one: apply is "a\.b\.c\.d"/],
   ['an apply function with arguments', definition({}, { apply: 'public.f(int)' }), /one: apply is "public\.f\(int\)"/],
   [
@@ -151,14 +148,14 @@ const faults: [string, unknown, RegExp][] = [
 
 describe('define() refuses, naming the field, what it found and the remedy,', () => {
   it.each(faults)('%s', async (_what, faulty, message) => {
-    const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(faulty)]);
+    const refusal = await engine.refusedDefinition(faulty);
     expect(refusal).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
     expect(refusal.hint).toBeTruthy();
   });
 
   it('a missing column, with the statement that adds it', async () => {
     const lacking = definition({ pipeline: 'lacking', stages: [{ name: 'third' }] });
-    const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(lacking)]);
+    const refusal = await engine.refusedDefinition(lacking);
     expect(refusal).toMatchObject({
       code: 'MR001',
       message: expect.stringMatching(/no column third_\w+ for stage third/),
@@ -175,9 +172,9 @@ it('a refused definition leaves nothing behind, and the one before it stands', a
     pipeline: 'flow',
     stages: [{ name: 'one', needs: ['one'], batch_size: 99 }],
   };
-  await engine.refusal('select millrace.define($1)', [JSON.stringify(cyclic)]);
+  await engine.refusedDefinition(cyclic);
   const keyless = { ...(definition() as Definition), pipeline: 'flow', entity: { table: 'public.keyless', key: 'id' } };
-  await engine.refusal('select millrace.define($1)', [JSON.stringify(keyless)]);
+  await engine.refusedDefinition(keyless);
   expect(await engine.rows('select * from millrace.stages order by id')).toEqual(before);
   expect(await engine.value(`select entity_table::text from millrace.pipelines where name = 'flow'`)).toMatch(/items$/);
 });

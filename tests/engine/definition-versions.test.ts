@@ -51,7 +51,7 @@ test('a stage that live runs still need is not dropped: the error has their numb
   const [cancelled] = await engine.queued('one', 3);
   await engine.sql.query('select millrace.cancel($1)', [(await engine.run(cancelled)).id]);
   const shorter = { ...definition, stages: chain(['one', 'three']) };
-  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(shorter)]);
+  const refusal = await engine.refusedDefinition(shorter);
   // The first run has stage two behind it, the cancelled one will never come to it.
   expect(refusal).toMatchObject({ code: 'MR001', message: 'stage two is dropped, but 2 live runs still need it' });
   expect(refusal.hint).toMatch(/millrace\.cancel/);

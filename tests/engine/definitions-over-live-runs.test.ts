@@ -1,4 +1,5 @@
 // A definition that is committed while runs of the former one are under way, or over: what it refuses, and what goes on.
+
 import type pg from 'pg';
 import { expect } from 'vitest';
 import {
@@ -12,12 +13,13 @@ import {
   sweep,
   waitingFolder,
 } from '../support/children.ts';
+import { compiled } from '../support/definitions.ts';
 import { chain, type Definition, type Engine, type StageDefinition, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { failed, runStage, Worker } from '../support/worker.ts';
 
 const refusal = (engine: Engine, definition: unknown, client?: pg.Client) =>
-  engine.refusal('select millrace.define($1)', [JSON.stringify(definition)], client);
+  engine.refusedDefinition(definition, client);
 
 /** Fails the stage of the next entity for good. */
 async function failFor(engine: Engine, stage: string): Promise<void> {
@@ -103,7 +105,7 @@ test('runs begin with the roots of their own version, and a definition waits unt
   await untilBlocked(engine, spawner.worker.client);
   const stages = [{ name: 'crop' }, { name: 'scan', needs: ['crop'] }, { name: 'blend', needs: ['scan'] }];
   const other = await engine.database.connect();
-  const defining = begin(other.query('select millrace.define($1)', [JSON.stringify({ ...files, stages })]));
+  const defining = begin(other.query('select millrace.define($1)', [compiled({ ...files, stages })]));
   await untilBlocked(engine, other);
   await brake.query('commit');
   expect((await spawning).status).toBe('spawned');

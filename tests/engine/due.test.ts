@@ -254,7 +254,7 @@ test.for([
   await define(engine);
   const definition = await engine.pipeline(chain(['check', 'note']), { due: 'check_at' } as object);
   const entity = { ...definition.entity, due };
-  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify({ ...definition, entity })]);
+  const refusal = await engine.refusedDefinition({ ...definition, entity });
   expect(refusal.code).toBe('MR001');
   expect(refusal.message).toMatch(message);
 });

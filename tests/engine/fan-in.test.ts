@@ -586,18 +586,18 @@ test('a list of fan-outs that is missing or too long is refused', async ({ engin
 });
 
 const refused: [Row, RegExp][] = [
-  [{ rule: 'most' }, /fan_in.rule is "most"/],
-  [{ rule: 'at_least' }, /fan_in.count is missing/],
-  [{ count: 3 }, /fan_in.count is 3/],
-  [{ rule: 'share', count: 3 }, /fan_in.count is 3/],
-  [{ rule: 'share' }, /fan_in.share is missing/],
-  [{ rule: 'share', share: 1.5 }, /fan_in.share is 1.5/],
-  [{ rule: 'at_least', count: 0 }, /fan_in.count is 0/],
-  [{ failed_children: 'retry' }, /fan_in.failed_children is "retry"/],
-  [{ late_children: 'wait' }, /fan_in.late_children is "wait"/],
-  [{ at_deadline: 'go' }, /fan_in.at_deadline is "go"/],
-  [{ deadline_seconds: 0 }, /fan_in.deadline_seconds is 0/],
-  [{ colour: 'red' }, /fan_in.colour is not known/],
+  [{ rule: 'most' }, /fanIn.rule is "most"/],
+  [{ rule: 'at_least' }, /fanIn.count is missing/],
+  [{ count: 3 }, /fanIn.count is 3/],
+  [{ rule: 'share', count: 3 }, /fanIn.count is 3/],
+  [{ rule: 'share' }, /fanIn.share is missing/],
+  [{ rule: 'share', share: 1.5 }, /fanIn.share is 1.5/],
+  [{ rule: 'at_least', count: 0 }, /fanIn.count is 0/],
+  [{ failed_children: 'retry' }, /fanIn.failedChildren is "retry"/],
+  [{ late_children: 'wait' }, /fanIn.lateChildren is "wait"/],
+  [{ at_deadline: 'go' }, /fanIn.atDeadline is "go"/],
+  [{ deadline_seconds: 0 }, /fanIn.deadlineSeconds is 0/],
+  [{ colour: 'red' }, /fanIn has the unknown option colour/],
 ];
 test('a fan-in rule that is not well formed is refused when it is defined, with field, value and remedy', async ({
   engine,

@@ -332,7 +332,7 @@ test('a stage becomes a gate, and a gate a stage, once nothing of it is under wa
   await bring(engine, 11);
   const [first, gate, last] = definition.stages as [StageDefinition, StageDefinition, StageDefinition];
   const worked = { ...definition, stages: [first, { name: 'gate', needs: ['first'] }, last] };
-  const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify(worked)]);
+  const refusal = await engine.refusedDefinition(worked);
   expect(refusal.message).toMatch(/stage gate cannot change from kind gate to function while 1 attempts/);
   await engine.advance('1 minute');
   await sweep(engine);

@@ -189,12 +189,12 @@ test('a definition is refused that asks the row for what it does not have, or fo
   await define(engine);
   const definition = await engine.pipeline(stages());
   const changed = (asked: string) =>
-    engine.refusal('select millrace.define($1)', [
-      JSON.stringify({ ...definition, stages: definition.stages.map((stage) => ({ ...stage, given: asked })) }),
-    ]);
-  expect((await changed('$.entity.sumary != null')).message).toMatch(/given asks for \$\.entity\.sumary, but table/);
+    engine.refusedDefinition({ ...definition, stages: definition.stages.map((stage) => ({ ...stage, given: asked })) });
+  expect((await changed('$.entity.sumary != null')).message).toMatch(
+    /given asks for \$\.entity\.sumary, which is no column/,
+  );
   expect((await changed('$.needs.fetch != null')).message).toMatch(
-    /given asks for \$\.needs, but there is only \$\.entity/,
+    /given asks for \$\.needs: begin each path with \$\.entity/,
   );
   expect((await changed('$.entity.fetch_status != null')).hint).toMatch(/Ask for a column of your own/);
 });

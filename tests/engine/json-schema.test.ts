@@ -11,7 +11,6 @@ beforeAll(async () => {
 });
 afterAll(() => engine.database.drop());
 
-const check = 'select millrace.check_json_schema($1, $2)';
 const json = JSON.stringify;
 const fault = (schema: unknown, value: unknown) =>
   engine.value<string | null>('select millrace.schema_fault($1, $2, $3)', [json(schema), json(value), 'decision']);
@@ -62,7 +61,6 @@ describe('a value that breaks its schema is named with its path, what it is and 
     ],
   ];
   it.each(cases)('%s', async (_what, schema, value, message) => {
-    await engine.sql.query(check, [json(schema), 'schema']);
     expect(await fault(schema, value)).toBe(message);
   });
 
@@ -70,64 +68,6 @@ describe('a value that breaks its schema is named with its path, what it is and 
     expect(await fault({ type: 'number' }, 'x'.repeat(5000))).toMatch(
       /^decision is "x{99}…, but must be of type number$/,
     );
-  });
-});
-
-describe('a schema with what nobody checks is refused, with its path and the remedy:', () => {
-  const cases: [string, unknown, string][] = [
-    ['no schema', null, 'schema is null, but must be a JSON schema'],
-    ['true', true, 'schema is true, but must be a JSON schema'],
-    ['a keyword beyond the subset', { oneOf: [{}] }, 'schema.oneOf is not known'],
-    ['a reference', object({ a: { $ref: '#/$defs/a' } }), 'schema.properties.a["$ref"] is not known'],
-    ['a keyword misspelt', object({ a: { maxlength: 3 } }), 'schema.properties.a.maxlength is not known'],
-    ['a type nobody knows', { type: 'text' }, 'schema.type is "text", but must be null, boolean, integer,'],
-    ['a type that is a number', { type: [5] }, 'schema.type is [5], but must be null, boolean, integer,'],
-    ['no type at all', { type: [] }, 'schema.type is [], but must be'],
-    ['an empty enum', { enum: [] }, 'schema.enum is [], but must be a list of at least one value'],
-    ['an enum of one', { enum: 'yes' }, 'schema.enum is "yes", but must be a list'],
-    ['no alternative', { anyOf: [] }, 'schema.anyOf is [], but must be a list of at least one schema'],
-    ['a bad alternative', { anyOf: [{}, { type: 'x' }] }, 'schema.anyOf[1].type is "x", but must be'],
-    ['fields in a list', { properties: [] }, 'schema.properties is [], but must be an object of schemas'],
-    [
-      'a field that is no schema',
-      object({ a: 'string' }),
-      'schema.properties.a is "string", but must be a JSON schema',
-    ],
-    ['items that are no schema', { items: [{}] }, 'schema.items is [{}], but must be a JSON schema'],
-    [
-      'a schema for other fields',
-      { additionalProperties: { type: 'string' } },
-      'schema.additionalProperties is {"type": "string"}, but must be true or false',
-    ],
-    ['a name instead of a list', { required: 'a' }, 'schema.required is "a", but must be a list of names'],
-    ['a required number', { required: [1] }, 'schema.required is [1], but must be a list of names'],
-    [
-      'a required field that is not allowed',
-      object({ a: {} }, { required: ['b'], additionalProperties: false }),
-      'schema.required is ["b"], but must be a list of fields under properties, which "b" is not',
-    ],
-    ['half a character', { minLength: 0.5 }, 'schema.minLength is 0.5, but must be a whole number from 0'],
-    ['a negative length', { maxItems: -1 }, 'schema.maxItems is -1, but must be a whole number from 0'],
-    ['a bound in words', { minimum: 'ten' }, 'schema.minimum is "ten", but must be a number'],
-    [
-      'bounds that cross',
-      { minLength: 5, maxLength: 4 },
-      'schema.minLength is 5, but must be at most maxLength, which is 4',
-    ],
-    ['a pattern that is none', { pattern: '(' }, 'schema.pattern is "(", but must be a regular expression'],
-    ['a pattern of a number', { pattern: 5 }, 'schema.pattern is 5, but must be a regular expression'],
-  ];
-  it.each(cases)('%s', async (_what, schema, message) => {
-    const refusal = await engine.refusal(check, [json(schema), 'schema']);
-    expect(refusal).toMatchObject({ code: 'MR001', message: expect.stringContaining(message) });
-    expect(refusal.hint).toBeTruthy();
-  });
-
-  it('the hint to an unknown keyword lists what is known', async () => {
-    const { hint } = await engine.refusal(check, [json({ not: {} }), 'schema']);
-    for (const keyword of ['type', 'enum', 'anyOf', 'required', 'pattern', 'exclusiveMaximum']) {
-      expect(hint).toContain(keyword);
-    }
   });
 });
 
@@ -145,7 +85,6 @@ it('takes what zod makes of a form, and finds the same faults', async () => {
     note: z.string().max(500).optional(),
   });
   const schema = z.toJSONSchema(form);
-  await engine.sql.query(check, [json(schema), 'schema']);
   const good = {
     verdict: 'accept',
     score: 7.5,

@@ -1,5 +1,7 @@
 // Limits under sessions that race: never exceeded, nobody waits who should not, nothing is forgotten.
+
 import { expect } from 'vitest';
+import { compiled } from '../support/definitions.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { begin, jobEnd, openTransaction, rungStages, untilBlocked } from '../support/sessions.ts';
 import { type Claimed, completed, resume, Worker, waiting } from '../support/worker.ts';
@@ -205,7 +207,7 @@ test('a definition that takes a limit away waits for a claim under way, which ca
   await claim.query(`select millrace.enter_limits(id, true) from millrace.stages where name = 'only'`);
   const other = await engine.database.connect();
   const without = { pipeline: 'flow', entity: { table: 'public.items' }, stages: [{ name: 'only' }] };
-  const defining = begin(other.query('select millrace.define($1)', [JSON.stringify(without)]));
+  const defining = begin(other.query('select millrace.define($1)', [compiled(without)]));
   await untilBlocked(engine, other);
   await claim.query(`update public.items set label = 'shown'`);
   await claim.query('commit');

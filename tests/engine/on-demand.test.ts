@@ -173,7 +173,7 @@ const refused: [string, StageDefinition[], RegExp][] = [
   [
     'has a condition beside',
     [{ name: 'a' }, { name: 'b', needs: ['a'], on_demand: true, when: '$.entity.id > 1' }],
-    /stage b: when is .* must be left out beside "on_demand": true/,
+    /stage b: when stands beside on_demand/,
   ],
   [
     'leaves nothing to begin with',
@@ -181,13 +181,13 @@ const refused: [string, StageDefinition[], RegExp][] = [
       { name: 'a', on_demand: true },
       { name: 'b', needs: ['a'] },
     ],
-    /stage a: on_demand is true, but must be false for at least one stage without needs/,
+    /stage a: on_demand leaves no stage with which a run begins by itself/,
   ],
 ];
 for (const [what, stages, message] of refused) {
   test(`a definition is refused whose stage on demand ${what}`, async ({ engine }) => {
     const definition = await engine.pipeline([{ name: 'a' }, { name: 'b', needs: ['a'] }]);
-    const refusal = await engine.refusal('select millrace.define($1)', [JSON.stringify({ ...definition, stages })]);
+    const refusal = await engine.refusedDefinition({ ...definition, stages });
     expect(refusal.code).toBe('MR001');
     expect(refusal.message).toMatch(message);
   });

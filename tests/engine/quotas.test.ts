@@ -433,16 +433,16 @@ test('neither a start nor a claim reads more, however much is held back', async 
 
 const starts = { count: 1, per_seconds: 60 };
 test.for<[string, unknown, RegExp]>([
-  ['a quota that is a number', 5, /^quota is 5, but must be an object of column, and starts or spending or both$/],
-  ['a quota of nothing', { column: 'key' }, /^quota is \{"column": "key"\}, but must be/],
-  ['an unknown part', { column: 'key', starts, jobs: 1 }, /^quota\.jobs is not known$/],
-  ['no column', { starts }, /^quota\.column is missing, but must be a column of the entity's table$/],
-  ['an unknown column', { column: 'account', starts }, /^quota\.column is "account", but must be a column of/],
-  ['starts that are a number', { column: 'key', starts: 3 }, /^quota\.starts is 3, but must be an object of count and/],
+  ['a quota that is a number', 5, /quota is 5, but must be an object of column, and starts or spending or both/],
+  ['a quota of nothing', { column: 'key' }, /quota is \{"column":"key"\}, but must be/],
+  ['an unknown part', { column: 'key', starts, jobs: 1 }, /quota has the unknown option jobs/],
+  ['no column', { starts }, /quota\.column is missing, but must be a column of the entity's table/],
+  ['an unknown column', { column: 'account', starts }, /quota\.column is "account", which is no column of/],
+  ['starts that are a number', { column: 'key', starts: 3 }, /quota\.starts is 3, but must be an object of count and/],
   [
     'an unknown part of starts',
     { column: 'key', starts: { ...starts, burst: 1 } },
-    /^quota\.starts\.burst is not known$/,
+    /quota\.starts has the unknown option burst/,
   ],
   [
     'no start',
@@ -452,7 +452,7 @@ test.for<[string, unknown, RegExp]>([
   ['half a start', { column: 'key', starts: { ...starts, count: 1.5 } }, /starts\.count is 1\.5, but must be a whole/],
   ['no window', { column: 'key', starts: { count: 1 } }, /starts\.per_seconds is missing, but must be a whole number/],
   ['a negative window', { column: 'key', starts: { ...starts, per_seconds: -1 } }, /per_seconds is -1, but must be/],
-  ['a window of months', { column: 'key', starts: { ...starts, per_seconds: 1e7 } }, /from 1 to 2678400$/],
+  ['a window of months', { column: 'key', starts: { ...starts, per_seconds: 1e7 } }, /from 1 to 2678400/],
   [
     'no dollar',
     { column: 'key', spending: { usd: 0, per_seconds: 60 } },
@@ -460,9 +460,9 @@ test.for<[string, unknown, RegExp]>([
   ],
 ])('a definition with %s is refused', async ([, quota, message], { engine }) => {
   const definition = await bounded(engine, undefined);
-  const refused = await engine.refusal('select millrace.define($1)', [JSON.stringify({ ...definition, quota })]);
+  const refused = await engine.refusedDefinition({ ...definition, quota });
   expect(refused).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
-  expect(refused.hint).toMatch(/leave|Name the column/);
+  expect(refused.hint).toMatch(/leave|Name the column|Correct it/);
 });
 
 test('what is held back of one tenant takes nothing of a stage’s rate from the others', async ({ engine }) => {

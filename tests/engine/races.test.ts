@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { compiled } from '../support/definitions.ts';
 import { chain, test } from '../support/engine.ts';
 import { begin, diamond, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
@@ -244,7 +245,7 @@ test('what a definition gives a stage counts for the completion that waited for 
   const item = await worker.takeOne();
   const person = await openTransaction(engine);
   const stages = [{ ...first, apply: 'public.keep' }, second];
-  await person.query('select millrace.define($1)', [JSON.stringify({ ...definition, stages })]);
+  await person.query('select millrace.define($1)', [compiled({ ...definition, stages })]);
   const report = begin(worker.report(completed(item)));
   await untilBlocked(engine, worker.client);
   await person.query('commit');

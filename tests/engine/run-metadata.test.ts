@@ -204,17 +204,15 @@ test.for([
     'is "nothing", which is no column of public.items',
     'alter table public.items add column metadata jsonb',
   ],
-  ['7', 'is 7, but must be the name of a jsonb column', 'Set it to the name of a jsonb column, or leave it out.'],
+  ['7', 'is 7, but must be the name of a jsonb column', 'Correct it, or leave it out.'],
 ] as const)('entity.metadata %s is refused with its type and the remedy', async ([name, fault, remedy], { engine }) => {
   await engine.sql.query('create table public.items (id bigint primary key, kind text)');
   await engine.addColumns('one');
   const entity = { table: 'public.items', key: 'id', projection: 'columns', metadata: JSON.parse(name) };
-  const refusal = await engine.refusal('select millrace.define($1)', [
-    JSON.stringify({ pipeline: 'flow', entity, stages: chain(['one']) }),
-  ]);
+  const refusal = await engine.refusedDefinition({ pipeline: 'flow', entity, stages: chain(['one']) });
   expect(refusal).toEqual({
     code: 'MR001',
-    message: `entity.metadata ${fault}`,
+    message: expect.stringContaining(`entity.metadata ${fault}`),
     hint: expect.stringContaining(remedy),
   });
 });

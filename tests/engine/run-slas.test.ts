@@ -147,9 +147,7 @@ test.for([
   [{ median_seconds: 'soon' }, 'sla.median_seconds is "soon", but must be a number'],
 ] as const)('a bound of %j is refused', async ([sla, why], { engine }) => {
   const definition = await engine.pipeline(chain(['only']));
-  const { code, message } = await engine.refusal('select millrace.define($1)', [
-    JSON.stringify({ ...definition, sla }),
-  ]);
+  const { code, message } = await engine.refusedDefinition({ ...definition, sla });
   expect(code).toBe('MR001');
   expect(message).toContain(why);
 });

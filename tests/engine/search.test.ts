@@ -94,8 +94,8 @@ test('a label must be a column of texts', async ({ engine }) => {
   ]) {
     await engine.pipeline(chain(['only']));
     const entity = { table: 'public.items', key: 'id', projection: 'columns', label };
-    const definition = JSON.stringify({ pipeline: 'flow', entity, stages: chain(['only']) });
-    expect(await engine.refusal('select millrace.define($1)', [definition])).toMatchObject({
+    const definition = { pipeline: 'flow', entity, stages: chain(['only']) };
+    expect(await engine.refusedDefinition(definition)).toMatchObject({
       code: 'MR001',
       message: `entity.label is "${label}", which is ${why}`,
     });

@@ -1,9 +1,11 @@
 // TypeScript and the database take the same shared limits.
+
 import { expect } from 'vitest';
-import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
+import type { SharedLimitsInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import { snakeKeys } from '../../supabase/functions/_millrace/compile/snake-keys.ts';
 import { defineSharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
-import type { SharedLimitsInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
-import { snakeKeys } from '../../supabase/functions/_millrace/define/snake-keys.ts';
+import { checked } from '../support/definitions.ts';
 import { test } from '../support/shared-limits.ts';
 
 const rate = { count: 60, perSeconds: 60 };
@@ -42,7 +44,7 @@ const refused: unknown[] = [
 test('what TypeScript takes the database takes, and what it refuses is refused', async ({ engine }) => {
   const here = (limit: unknown) => {
     try {
-      defineSharedLimits({ model: limit } as SharedLimitsInput);
+      compileSharedLimits(defineSharedLimits({ model: limit } as SharedLimitsInput));
       return null;
     } catch (error) {
       return (error as Error).message;
@@ -63,15 +65,15 @@ test('what TypeScript takes the database takes, and what it refuses is refused',
 test('errors name the field, what was found, and the remedy', () => {
   const message = (input: unknown) => {
     try {
-      defineSharedLimits(input as SharedLimitsInput);
+      compileSharedLimits(defineSharedLimits(input as SharedLimitsInput));
     } catch (error) {
       return (error as Error).message;
     }
   };
   expect(message({ scrapes: { rate: { count: 0, perSeconds: 60 } } })).toMatch(
-    /scrapes\.rate\.count: .* \(found: 0\)$/,
+    /scrapes\.rate\.count is 0, but must be a whole number from 1 to/,
   );
-  expect(message({ scrapes: { burst: 5 } })).toMatch(/scrapes has the unknown option burst: 5; correct the name/);
+  expect(message({ scrapes: { burst: 5 } })).toMatch(/scrapes has the unknown option burst: 5\. Correct the name/);
   expect(message({ 'The Model': { rate } })).toMatch(/The Model/);
   expect(message({ scrapes: { maxInFlight: 5, adaptive: true } })).toContain(
     'scrapes.adaptive is true, but there is no rate, which is what learns: set it, or leave adaptive out.',
@@ -86,14 +88,16 @@ test('errors name the field, what was found, and the remedy', () => {
     timeoutSeconds: 30,
   };
   const entity = { table: 'public.items', key: 'id', projection: 'none' as const };
-  expect(() =>
-    definePipeline({ name: 'p', entity, stages: { a: { ...worked, limits, retry: { maxAttempts: 1 } } } }),
-  ).toThrow('stages.a.limits.shared names model twice: name it once.');
+  expect(() => checked({ name: 'p', entity, stages: { a: { ...worked, limits, retry: { maxAttempts: 1 } } } })).toThrow(
+    'stages.a.limits.shared names model twice: name it once.',
+  );
 });
 
 test('a limit of any name is written in the database’s spelling', () => {
   expect(
-    defineSharedLimits({ schema: { maxInFlight: 5 }, values: { spending: { usd: 1, perSeconds: 60 } } }).toLimits(),
+    compileSharedLimits(
+      defineSharedLimits({ schema: { maxInFlight: 5 }, values: { spending: { usd: 1, perSeconds: 60 } } }),
+    ),
   ).toEqual({
     schema: { max_in_flight: 5 },
     values: { spending: { usd: 1, per_seconds: 60 } },

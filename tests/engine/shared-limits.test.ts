@@ -1,5 +1,7 @@
 // Limits that stages of several pipelines share: in flight, rate, and how they are defined, changed and dropped.
+
 import { expect } from 'vitest';
+import { compiled } from '../support/definitions.ts';
 import { chain, type Engine, type Row } from '../support/engine.ts';
 import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { test } from '../support/shared-limits.ts';
@@ -333,9 +335,7 @@ test('a definition that names a limit and its drop at once: the drop waits, and 
   await defineLimit(engine, { max_in_flight: 1 });
   const definition = await engine.pipeline(chain(['one']));
   const definer = await openTransaction(engine);
-  await definer.query('select millrace.define($1)', [
-    JSON.stringify({ ...definition, stages: chain(['one'], shared) }),
-  ]);
+  await definer.query('select millrace.define($1)', [compiled({ ...definition, stages: chain(['one'], shared) })]);
   const dropper = await engine.database.connect();
   const drop = begin(dropper.query(`select millrace.drop_limit('model')`));
   await untilBlocked(engine, dropper);

@@ -23,5 +23,5 @@ test('entries may name only values that something shows', async ({ engine }) => 
   const refusal = await makeNotes(engine, ({ entity: { status } }) => {
     Object.assign(status, { entries: [999] });
   }).catch((error) => error);
-  expect(refusal).toMatchObject({ code: 'MR001', message: expect.stringContaining('999') });
+  expect(refusal.message).toContain('999 is a value that nothing shows');
 });

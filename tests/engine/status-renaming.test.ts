@@ -1,5 +1,7 @@
 // Values that a definition changes while rows stand there: the rows show the new ones, with a history, and go on.
+
 import { expect } from 'vitest';
+import { compiled } from '../support/definitions.ts';
 import { type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
 import { untilBlocked } from '../support/sessions.ts';
 import { historyOf, linksDefinition, makeLinks, makeNotes, type StatusDefinition } from '../support/status.ts';
@@ -108,7 +110,7 @@ test('whoever holds a row is waited for, and goes on', async ({ engine }) => {
   await other.query('begin');
   await other.query('select from public.note for update');
   const definer = await engine.database.connect();
-  const defined = definer.query('select millrace.define($1)', [JSON.stringify(renumbered(definition, { 110: 115 }))]);
+  const defined = definer.query('select millrace.define($1)', [compiled(renumbered(definition, { 110: 115 }))]);
   await untilBlocked(engine, definer);
   await other.query(`update public.note set label = 'b'`);
   await other.query('commit');

@@ -327,7 +327,7 @@ test('the run ends when the map and what came after its thresholds have ended', 
 });
 
 const refused: [string, unknown, RegExp][] = [
-  ['a stage that is no map', [{ map: 'cover', stage: 'scan', count: 1 }], /after names the map stage "cover"/],
+  ['a stage that is no map', [{ map: 'cover', stage: 'scan', count: 1 }], /after\.0\.map names cover/],
   [
     'an unknown stage of the children',
     [{ map: 'split', stage: 'bake', count: 1 }],
@@ -335,10 +335,10 @@ const refused: [string, unknown, RegExp][] = [
   ],
   ['two rules', [{ map: 'split', stage: 'scan', count: 1, all: true }], /one of count, consecutive and all/],
   ['no rule', [{ map: 'split', stage: 'scan' }], /one of count, consecutive and all/],
-  ['a count of none', [{ map: 'split', stage: 'scan', count: 0 }], /after\[0\]\.count is 0/],
-  ['a part of a child', [{ map: 'split', stage: 'scan', consecutive: 1.5 }], /after\[0\]\.consecutive is 1\.5/],
-  ['a word', ['split'], /after\[0\] is "split", but must be a threshold/],
-  ['what nobody reads', [{ map: 'split', stage: 'scan', count: 1, of: 2 }], /after\[0\]\.of is not known/],
+  ['a count of none', [{ map: 'split', stage: 'scan', count: 0 }], /after\.0\.count is 0/],
+  ['a part of a child', [{ map: 'split', stage: 'scan', consecutive: 1.5 }], /after\.0\.consecutive is 1\.5/],
+  ['a word', ['split'], /after\.0 is "split", but must be a threshold/],
+  ['what nobody reads', [{ map: 'split', stage: 'scan', count: 1, of: 2 }], /after\.0 has the unknown option of/],
   ['itself', [{ map: 'split', stage: 'scan', count: 1 }], /cycle/],
 ];
 for (const [what, after, message] of refused) {

@@ -1,5 +1,7 @@
 // A throttle: a stage's rate or places in flight, over its definition, for a while.
+
 import { expect } from 'vitest';
+import { compiled } from '../support/definitions.ts';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { journal, signIn } from '../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
@@ -144,7 +146,7 @@ test('a throttle and a definition at once: the later waits, and both hold', asyn
   const definition = await engine.pipeline(chain(['one'], { limits: { max_in_flight: 8 } }));
   const definer = await openTransaction(engine);
   const stages = [{ name: 'one', limits: { max_in_flight: 9 } }];
-  await definer.query('select millrace.define($1)', [JSON.stringify({ ...definition, stages })]);
+  await definer.query('select millrace.define($1)', [compiled({ ...definition, stages })]);
   const ann = await signIn(engine, 'ann', {});
   const request = { pipeline: 'flow', stage: 'one', minutes: 5, reason: 'captchas', limits: { max_in_flight: 2 } };
   const late = begin(ann.act('throttle', request));

@@ -235,19 +235,19 @@ test('a status column passes every value, as if the stage had worked', async ({ 
 test('an input that a definition cannot name is refused with the remedy', async ({ engine }) => {
   await engine.pipeline(stages());
   const refused = (unchanged: string, kind: Row = {}) =>
-    engine.refusal('select millrace.define($1)', [
-      JSON.stringify({
-        pipeline: 'flow',
-        entity: { table: 'public.items', key: 'id', projection: 'columns' },
-        stages: stages({ unchanged, ...kind }),
-      }),
-    ]);
+    engine.refusedDefinition({
+      pipeline: 'flow',
+      entity: { table: 'public.items', key: 'id', projection: 'columns' },
+      stages: stages({ unchanged, ...kind }),
+    });
   expect((await refused('$.needs.fech.print')).message).toContain('asks for the result of fech');
-  expect((await refused('$.entity.lable')).message).toContain('table public.items has no such column');
+  expect((await refused('$.entity.lable')).message).toContain(
+    'asks for $.entity.lable, which is no column of public.items',
+  );
   expect((await refused('$.entity.read_result')).message).toContain('which the engine keeps for stage read');
   expect((await refused('$.entity.')).message).toContain('unchanged is "$.entity.", but must be a jsonpath (');
   expect((await refused('$x.entity')).message).toContain('must be a jsonpath without variables');
-  expect((await refused('"a"')).message).toContain('must be a path into its row or its needs');
+  expect((await refused('"a"')).message).toContain('write a path into its row or its needs');
   expect((await refused('$.needs.fetch', { kind: 'manual' })).code).toBe('MR001');
 });
 

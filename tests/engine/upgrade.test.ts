@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { beforeAll, describe, expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
 import { createBareDatabase, type TestDatabase } from '../support/database.ts';
+import { compiled } from '../support/definitions.ts';
 import { chain, test } from '../support/engine.ts';
 import { expectOver, finishAll } from '../support/random-ending.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
   next = await makeNextLevel();
 });
 
-const definition = JSON.stringify({
+const definition = compiled({
   pipeline: 'flow',
   entity: { table: 'public.items', key: 'id', projection: 'columns', metadata: 'about' },
   stages: [

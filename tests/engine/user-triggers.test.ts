@@ -215,7 +215,7 @@ test('a pipeline with live runs cannot move to another table', async ({ engine }
   await engine.queued('one');
   await engine.sql.query('create table public.others (id bigint primary key)');
   const moved = { ...definition, entity: { table: 'public.others', key: 'id', projection: 'none' } };
-  expect(await engine.refusal('select millrace.define($1)', [JSON.stringify(moved)])).toMatchObject({
+  expect(await engine.refusedDefinition(moved)).toMatchObject({
     code: 'MR001',
     message: expect.stringMatching(/1 live runs/),
   });

@@ -1,10 +1,12 @@
 // The tables of documents: who sees what, and what the stages' results become.
+
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { describe, expect } from 'vitest';
 import { chunks } from '../../supabase/functions/_pipelines/chunks.ts';
 import { documentMonolith } from '../../supabase/functions/_pipelines/document-monolith.ts';
 import { documents } from '../../supabase/functions/_pipelines/documents.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, Worker } from '../support/worker.ts';
@@ -189,7 +191,7 @@ describe('row-level security', () => {
   });
 
   test('lets users queue each phase, but leaves the choice of the old way to the flag', async ({ engine }) => {
-    for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
+    for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(definitionOf(pipeline));
     await engine.sql.query('update public.document_way set share = 1');
     const id = await addDocument(engine);
     const user = await engine.database.connect('authenticated', { sub: randomUUID(), org_id: 'org_red' });
@@ -265,7 +267,7 @@ describe('chunks', () => {
   });
 
   test('take effect together with the completion, and not when some are missing', async ({ engine }) => {
-    for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(pipeline.toJson());
+    for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(definitionOf(pipeline));
     await engine.sql.query('update public.document_way set share = 1');
     const id = await addDocument(engine);
     await engine.sql.query(`update public.document set extraction_status = 'queued' where id = $1`, [id]);

@@ -194,7 +194,7 @@ describe('each model stage', () => {
 
   test.each([intel, strategy, subject, messaging])('needs what its definition says ($name)', async (stage) => {
     const all = samples as Record<string, unknown>;
-    const needs = Object.fromEntries(stage.definition.needs.map((need) => [need, all[need]]));
+    const needs = Object.fromEntries((stage.definition.needs ?? []).map((need) => [need, all[need]]));
     expect(stage.input.safeParse({ entity: lead, needs }).success).toBe(true);
     expect(stage.output.safeParse(all[stage.name]).success).toBe(true);
   });

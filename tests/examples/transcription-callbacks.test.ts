@@ -1,5 +1,6 @@
 // A transcription from its submission to its end, over the real engine: the runtime's drain, the local service, the function
 // that callbacks go to, and the stage's own, which finishes the job.
+
 import { Hono } from 'hono';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -15,6 +16,7 @@ import {
   transcriptOfJob,
 } from '../../supabase/functions/_services/transcription.ts';
 import { databaseRpc } from '../support/database-rpc.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { serveFunctions } from '../support/functions-server.ts';
 import { type Interruption, invoke } from '../support/real-drain.ts';
@@ -92,7 +94,7 @@ async function startTalk(engine: Engine, open: boolean) {
   });
   served.stages = [stage];
   await engine.sql.query('create table public.talks (id bigint primary key)');
-  await engine.define(talks.toJson());
+  await engine.define(definitionOf(talks));
   const run = await engine.value<string>(`
     with talk as (insert into public.talks values (41) returning id) select millrace.start('talks', id::text) from talk`);
 

@@ -1,4 +1,5 @@
 // A bulk and the death of Postgres: what was committed stands, what was under way is as if it had never begun.
+
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
@@ -7,6 +8,7 @@ import { createDataDirectory } from '../../local/platform/database/template.ts';
 import { type Postgres, startPostgres } from '../../local/platform/postgres.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startWatchdog } from '../../local/platform/watchdog.ts';
+import { compiled } from '../support/definitions.ts';
 import { until } from '../support/until.ts';
 
 const migrations = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations');
@@ -35,10 +37,14 @@ async function connect(postgres: Postgres): Promise<pg.Client> {
   return client;
 }
 
+const definition = compiled({
+  pipeline: 'flow',
+  entity: { table: 'public.items', key: 'id', projection: 'none' },
+  stages: [{ name: 'one', retry: { max_attempts: 1 } }],
+});
 const setUp = `
   create table public.items (id bigint generated always as identity primary key, label text);
-  select millrace.define('{"pipeline": "flow", "entity": {"table": "public.items", "key": "id", "projection": "none"},
-    "stages": [{"name": "one", "retry": {"max_attempts": 1}}]}');
+  select millrace.define('${definition}');
   insert into public.items (label) select 'item ' || n from generate_series(1, 1200) n;
   select millrace.start('flow', array(select id::text from public.items));
   select millrace.fail_stage(id, 'one', 'gone', true) from millrace.runs order by id;

@@ -1,10 +1,12 @@
 // Isolates that wear out by work that is nobody's fault: each hands over to the next, and nothing is called twice.
+
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
+import { compiled, definitionOf } from '../support/definitions.ts';
 import { functionsFolder } from '../support/functions-folder.ts';
 import { until } from '../support/until.ts';
 import { worn } from './functions/worn-call.ts';
@@ -49,7 +51,7 @@ afterAll(async () => {
 test('rows that wear isolates out are each called once, by as many at once as the stage says, and none is to blame', async () => {
   await client.query('create table public.worn (id bigint primary key)');
   await client.query('insert into public.worn select generate_series(1, $1::int)', [rows]);
-  await client.query('select millrace.define($1)', [JSON.stringify(worn.toJson())]);
+  await client.query('select millrace.define($1)', [compiled(definitionOf(worn))]);
   await client.query(`select millrace.start('worn', array(select id::text from public.worn))`);
   await until(async () => {
     for (const pid of stack.functions.pids('worn-call')) isolates.add(pid);

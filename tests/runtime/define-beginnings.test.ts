@@ -1,10 +1,11 @@
 // What definePipeline() makes of stages that rows bring along, that people begin and that end runs, and what it refuses.
+
 import { expect, test } from 'vitest';
-import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import { checked, definitionOf } from '../support/definitions.ts';
 
 const define = (stages: Record<string, object>) =>
-  definePipeline({
+  checked({
     name: 'papers',
     entity: { table: 'public.papers', key: 'id', projection: 'none' },
     stages: Object.fromEntries(
@@ -13,9 +14,11 @@ const define = (stages: Record<string, object>) =>
   });
 
 test('endings are handed over as a list in the order in which they are written, their names as they are', () => {
-  const { stages } = define({
-    score: { ends: { zero_score: '$.result.score == 0', irrelevant: '$.result.score < 0.5' } },
-  }).toJson() as { stages: { ends: unknown }[] };
+  const { stages } = definitionOf<{ stages: { ends: unknown }[] }>(
+    define({
+      score: { ends: { zero_score: '$.result.score == 0', irrelevant: '$.result.score < 0.5' } },
+    }),
+  );
   expect(stages[0]?.ends).toEqual([
     { name: 'zero_score', when: '$.result.score == 0' },
     { name: 'irrelevant', when: '$.result.score < 0.5' },
@@ -23,17 +26,19 @@ test('endings are handed over as a list in the order in which they are written, 
 });
 
 test('given and onDemand are handed over in the spelling of the database', () => {
-  const { stages } = define({
-    fetch: { given: '$.entity.text != null' },
-    revise: { needs: ['fetch'], onDemand: true },
-  }).toJson() as { stages: object[] };
+  const { stages } = definitionOf<{ stages: object[] }>(
+    define({
+      fetch: { given: '$.entity.text != null' },
+      revise: { needs: ['fetch'], onDemand: true },
+    }),
+  );
   expect(stages).toMatchObject([{ given: '$.entity.text != null' }, { needs: ['fetch'], on_demand: true }]);
 });
 
 test('unchanged and whenSpent are handed over in the spelling of the database', () => {
   const asked = { unchanged: '$.entity.text', whenSpent: 'bypass', limits: { shared: ['model'] } };
   const read = { kind: 'function', function: 'papers-read', ...asked };
-  const { stages } = define({ read }).toJson() as { stages: object[] };
+  const { stages } = definitionOf<{ stages: object[] }>(define({ read }));
   expect(stages).toMatchObject([{ unchanged: '$.entity.text', when_spent: 'bypass' }]);
 });
 

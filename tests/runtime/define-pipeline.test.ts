@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type {
   FunctionStageInput,
   PipelineInput,
   StageInput,
-} from '../../supabase/functions/_millrace/define/definition-schema.ts';
+} from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { defineStage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { leads } from '../../supabase/functions/_pipelines/leads.ts';
+import { checked, definitionOf } from '../support/definitions.ts';
 
 const stage: FunctionStageInput = {
   kind: 'function',
@@ -19,7 +19,7 @@ const stage: FunctionStageInput = {
   retry: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 2] } },
 };
 const define = (stages: PipelineInput['stages'], changes: Partial<PipelineInput> = {}) =>
-  definePipeline({
+  checked({
     name: 'p',
     entity: { table: 'public.things', key: 'id', projection: 'columns' },
     stages,
@@ -28,7 +28,7 @@ const define = (stages: PipelineInput['stages'], changes: Partial<PipelineInput>
 
 describe('leads', () => {
   test('is a chain in which messaging reads strategy and subject', () => {
-    const json = leads.toJson() as { stages: { name: string; needs: string[] }[] };
+    const json = definitionOf<{ stages: { name: string; needs: string[] }[] }>(leads);
     // A stage that somebody has added since may stand beside these.
     expect(Object.fromEntries(json.stages.map(({ name, needs }) => [name, needs]))).toMatchObject({
       scrape: [],
@@ -40,7 +40,7 @@ describe('leads', () => {
   });
 
   test('is written in the keys the database reads', () => {
-    const [scrape] = (leads.toJson() as { stages: Record<string, unknown>[] }).stages;
+    const [scrape] = definitionOf<{ stages: Record<string, unknown>[] }>(leads).stages;
     expect(scrape).toMatchObject({
       name: 'scrape',
       kind: 'external',
@@ -59,7 +59,7 @@ describe('leads', () => {
   test('keeps error codes as written, since they name what handlers throw', () => {
     const policy = { maxAttempts: 9, backoff: { kind: 'list' as const, seconds: [1] } };
     const retry = { ...stage.retry, byCode: { HTTP_500: policy, quotaExceeded: policy } };
-    const [a] = (define({ a: { ...stage, retry } }).toJson() as { stages: { retry: { by_code: object } }[] }).stages;
+    const [a] = definitionOf<{ stages: { retry: { by_code: object } }[] }>(define({ a: { ...stage, retry } })).stages;
     const written = { max_attempts: 9, backoff: policy.backoff };
     expect(a?.retry.by_code).toEqual({ HTTP_500: written, quotaExceeded: written });
   });
@@ -69,16 +69,16 @@ describe('what a pipeline says of its rows', () => {
   const entity = { table: 'public.things', key: 'id', projection: 'columns', metadata: 'metadata' } as const;
 
   test('is written in the keys the database reads', () => {
-    expect(define({ a: stage }, { entity }).toJson()).toMatchObject({ entity });
+    expect(definitionOf(define({ a: stage }, { entity }))).toMatchObject({ entity });
   });
 
   test('tells who starts stages', () => {
-    const json = define({ a: stage }, { entity: { ...entity, startableBy: ['authenticated'] } }).toJson();
+    const json = definitionOf(define({ a: stage }, { entity: { ...entity, startableBy: ['authenticated'] } }));
     expect(json.entity).toEqual({ ...entity, startable_by: ['authenticated'] });
   });
 
   test('is left out where nothing is said', () => {
-    const json = define({ a: stage }).toJson();
+    const json = definitionOf(define({ a: stage }));
     expect(Object.keys(json)).toEqual(['pipeline', 'entity', 'stages']);
     expect(JSON.stringify(json.entity)).not.toMatch(/metadata|startable/);
   });
@@ -109,7 +109,7 @@ describe('a bad definition is refused with the field named', () => {
           { a: stage },
           { entity: { table: 'public.things', key: 'id', projection: 'columns', startableBy: ['a; drop'] } },
         ),
-      /entity\.startableBy\.0: must be the name of a database role/,
+      /entity\.startableBy\.0 is "a; drop", but must be the name of a database role/,
     ],
     [
       'cycle',

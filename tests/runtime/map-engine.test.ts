@@ -1,9 +1,11 @@
 // Maps over the real engine: tomes whose leaves are spawned by the runtime, read by the runtime, and joined by its collects.
+
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { defineMap, mapResult } from '../../supabase/functions/_millrace/stage/map-stage.ts';
 import { defineStage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { invoke } from '../support/real-drain.ts';
 
@@ -77,8 +79,8 @@ async function startTome(engine: Engine, pipeline = tome): Promise<string> {
       select l.number::text, l.id::text from public.leaves l
       where l.tome = p_parent::bigint and l.number in (select (i ->> 'key')::int from jsonb_array_elements(p_items) i)
     $$`);
-  await engine.define(leaves.toJson());
-  await engine.define(pipeline.toJson());
+  await engine.define(definitionOf(leaves));
+  await engine.define(definitionOf(pipeline));
   return engine.value(`
     with tome as (insert into public.tomes default values returning id)
     select millrace.start('tome', id::text) from tome`);
@@ -217,7 +219,7 @@ test('a parent that a user holds while its last child ends is collected as soon 
   await engine.addColumns('split', 'public.tomes');
   await engine.addColumns('preview', 'public.tomes');
   await engine.addColumns('bind', 'public.tomes');
-  const projected = { ...tome.toJson(), entity: { table: 'public.tomes', key: 'id', projection: 'columns' } };
+  const projected = { ...definitionOf(tome), entity: { table: 'public.tomes', key: 'id', projection: 'columns' } };
   await engine.define(projected);
   await invoke(engine, split);
   const user = await engine.database.connect();

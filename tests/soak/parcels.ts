@@ -1,6 +1,8 @@
 // The tables of the parcels, and the book of what was done to them. The book has no unique key: what is booked twice is to be
 // seen, not refused.
 import path from 'node:path';
+import { compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
 import { changedParcels, labels, parcelLimits, parcels } from './functions/parcel-pipelines.ts';
 
 type Ask = <T extends Record<string, unknown>>(statement: string, values?: unknown[]) => Promise<T[]>;
@@ -49,7 +51,7 @@ export async function defineParcels(ask: Ask): Promise<void> {
     const [row] = await ask<{ ddl: string }>(`select millrace.stage_columns_ddl('public.parcels', $1) as ddl`, [stage]);
     await ask((row as { ddl: string }).ddl);
   }
-  for (const [name, limit] of Object.entries(parcelLimits.toLimits())) {
+  for (const [name, limit] of Object.entries(compileSharedLimits(parcelLimits))) {
     await ask('select millrace.define_limit($1, $2)', [name, JSON.stringify(limit)]);
   }
   await redefine(ask, labels);
@@ -57,6 +59,6 @@ export async function defineParcels(ask: Ask): Promise<void> {
 }
 
 /** Defines a pipeline, whatever is under way. */
-export async function redefine(ask: Ask, pipeline: Pick<typeof parcels, 'toJson'>): Promise<void> {
-  await ask('select millrace.define($1)', [JSON.stringify(pipeline.toJson())]);
+export async function redefine(ask: Ask, pipeline: Pick<typeof parcels, 'input'>): Promise<void> {
+  await ask('select millrace.define($1)', [JSON.stringify(compilePipeline(pipeline))]);
 }

@@ -3,12 +3,13 @@
 import type pg from 'pg';
 import { test as base, expect } from 'vitest';
 import type { TestDatabase } from './database.ts';
+import { compiled, inDatabaseSpelling } from './definitions.ts';
 import { invariantBreaches } from './planned-invariants.ts';
 import { borrowDatabase } from './reused-database.ts';
 
 export type Row = Record<string, unknown>;
 
-/** One stage as millrace.define() takes it. */
+/** One stage of a definition as tests write it. */
 export type StageDefinition = { name: string; needs?: string[] } & Row;
 
 export interface Definition {
@@ -120,9 +121,28 @@ export class Engine {
     await this.sql.query(await this.value<string>('select millrace.stage_columns_ddl($1, $2)', [table, stage]));
   }
 
-  /** Calls millrace.define(); returns the version's number. */
+  /** Compiles a definition and calls millrace.define(); returns the version's number. Each refuses as the other does. */
   async define(definition: unknown): Promise<number> {
-    return this.value('select millrace.define($1)', [JSON.stringify(definition)]);
+    let text: string;
+    try {
+      text = compiled(definition);
+    } catch (error) {
+      const { message } = error as Error;
+      throw Object.assign(error as Error, { code: 'MR001', hint: message });
+    }
+    return this.value('select millrace.define($1)', [text]);
+  }
+
+  /** Why a definition is refused, by the compiler or by the database; fails the test when it is not. */
+  async refusedDefinition(definition: unknown, client = this.sql): Promise<Refusal> {
+    let text: string;
+    try {
+      text = compiled(definition);
+    } catch (error) {
+      const message = inDatabaseSpelling((error as Error).message);
+      return { code: 'MR001', message, hint: message };
+    }
+    return this.refusal('select millrace.define($1)', [text], client);
   }
 
   /** Inserts entities into public.items; returns their ids. */

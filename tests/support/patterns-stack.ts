@@ -1,8 +1,10 @@
 // A stack with small pipelines for the patterns (tests/faults/functions), whose functions a test kills at a chosen call.
 // The sweep runs only when a test says so: it would hide what does not come about by itself.
+
 import path from 'node:path';
 import { expect } from 'vitest';
 import { patternPipelines } from '../faults/functions/pattern-pipelines.ts';
+import { compiled, definitionOf } from './definitions.ts';
 import type { Row } from './engine.ts';
 import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from './fault-proxy.ts';
 import { type FunctionsFolder, functionsFolder } from './functions-folder.ts';
@@ -84,13 +86,13 @@ export class PatternsStack {
         select t.number, t.id::text from public.tracks t where t.album = p_parent and t.number in (select i ->> 'key' from jsonb_array_elements(p_items) i)
       $$`);
     for (const pipeline of patternPipelines) {
-      const definition = pipeline.toJson() as { entity: { table: string } };
+      const definition = definitionOf(pipeline) as { entity: { table: string } };
       for (const stage of Object.keys(pipeline.stages)) {
         await leads.rows(
           await leads.value('select millrace.stage_columns_ddl($1, $2)', [definition.entity.table, stage]),
         );
       }
-      await leads.rows('select millrace.define($1)', [JSON.stringify(definition)]);
+      await leads.rows('select millrace.define($1)', [compiled(definition)]);
     }
   }
 

@@ -1,7 +1,9 @@
 // A session that plays a random history on the pipelines of random-graphs.ts: workers that work, fail, crash and come
 // back too late; jobs and people that answer; collects, sweeps, resets, cancels, deletions; rows that somebody holds.
+
 import fc from 'fast-check';
 import type pg from 'pg';
+import { compiled } from './definitions.ts';
 import type { Engine, Row } from './engine.ts';
 import type { Graph } from './random-graphs.ts';
 import { type Claimed, completed, failed, released, Worker, waiting } from './worker.ts';
@@ -207,7 +209,7 @@ export class Player {
     const values: Record<typeof what, () => unknown[]> = {
       adopt: () => [this.#draw(4) === 0, 1 + this.#draw(2)],
       begin: () => [this.#pick(['10', '20']), 1 + this.#draw(3)],
-      redefine: () => [JSON.stringify(this.#pick(this.#graph.definitions ?? []))],
+      redefine: () => [compiled(this.#pick(this.#graph.definitions ?? []))],
     };
     const calls = {
       adopt: `* from millrace.adopt('flow', 'was', 'public.meant', p_dry_run => $1, p_portion => $2)`,

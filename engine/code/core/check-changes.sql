@@ -19,7 +19,7 @@ begin
   join millrace.version_stages vs on vs.stage_id = s.id
   join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
   where s.pipeline_id = p_pipeline_id
-    and not millrace.graph_of(p_definition) ? s.name
+    and not p_definition -> 'graph' ? s.name
     and not exists (
       select
       from millrace.attempts a
@@ -59,7 +59,7 @@ begin
   join millrace.pipelines p on p.current_version_id = vs.version_id
   join millrace.stages s on s.id = vs.stage_id
   where c.pipeline_id = p_pipeline_id
-    and not millrace.graph_of(p_definition) ? c.name
+    and not p_definition -> 'graph' ? c.name
   order by c.name, p.name, s.name
   limit 1;
   if found then

@@ -1,10 +1,41 @@
 -- What a definition may say
 --
--- millrace.define() calls check_definition() before it writes anything. Its shape (fields, types,
--- bounds, defaults) is written once, in TypeScript, from which the build makes definition_schema().
--- What no schema can say stands here and in the features: whether tables, columns and functions
--- exist, and what stages and pipelines say of one another. Each function raises MR001, with the
--- field, what was found and the remedy, or does nothing.
+-- definePipeline() holds a definition, and the compiler beside it checks its shape and what its
+-- stages say of one another. millrace.define() takes what the compiler has written, and checks here
+-- what the database alone knows: which tables, columns, functions and pipelines there are, and what
+-- Postgres can read. Each function raises MR001, with the field, what was found and the remedy, or
+-- does nothing.
+
+-- Raises MR001 unless a definition is as the compiler of this release has written it.
+create or replace function millrace.check_compiled(p_definition jsonb) returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_compiler text := '1';
+  v_why text := case
+    when jsonb_typeof(p_definition) is distinct from 'object'
+      or not p_definition ?& array['compiler', 'digest'] then 'is not compiled'
+    when p_definition ->> 'compiler' <> v_compiler
+      then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
+        p_definition ->> 'compiler', v_compiler)
+    when p_definition ->> 'digest'
+      <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
+      then 'was changed after it was compiled'
+  end;
+begin
+  if v_why is not null then
+    raise exception 'the definition% %', case
+        when jsonb_typeof(p_definition) = 'object' and p_definition ? 'pipeline'
+          then ' of pipeline ' || (p_definition ->> 'pipeline')
+        else ''
+      end, v_why
+      using errcode = 'MR001',
+        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run '
+          'pipelines:sync` of this release, which checks and compiles it.';
+  end if;
+end
+$$;
 
 -- Raises MR001 about one value of a stage's definition.
 create or replace function millrace.refuse_value(
@@ -50,238 +81,195 @@ exception when syntax_error or feature_not_supported or invalid_name then
 end
 $$;
 
--- Says whether the table of a definition's entities has a column of this name.
-create or replace function millrace.has_column(p_definition jsonb, p_column text) returns boolean
+-- Finds the stage of a pipeline, a dropped one too, for which the engine keeps this column.
+create or replace function millrace.stage_with_column(p_pipeline_id int, p_column text)
+returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select exists (
-    select
-    from pg_attribute a
-    where a.attrelid = to_regclass(p_definition #>> '{entity,table}')
-      and a.attnum > 0
-      and not a.attisdropped
-      and a.attname = p_column)
+  select s.name
+  from millrace.pipelines p
+  join millrace.stages s on s.pipeline_id = p.id
+  where p.id = p_pipeline_id
+    and (p.projection = 'columns' and p_column = any (millrace.stage_columns(s.name))
+      or p_column = any (millrace.status_columns(p.status)))
+  order by s.id
+  limit 1
 $$;
 
--- Raises MR001 unless a definition has the shape that definition_schema() says. A stage is named,
--- or where it has no name, its place in the list.
-create or replace function millrace.check_shape(p_definition jsonb) returns void
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_schema jsonb := millrace.definition_schema();
-  v_fault jsonb;
-  v_sentence text;
-  v_stage text;
-begin
-  if jsonb_typeof(p_definition) is distinct from 'object' then
-    raise exception 'a definition must be an object with "pipeline", "entity" and a list '
-      '"stages", this is %',
-      coalesce(jsonb_typeof(p_definition), 'null')
-      using errcode = 'MR001',
-        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run '
-          'pipelines:sync`.';
-  end if;
-  v_fault := millrace.find_fault(v_schema, v_schema, p_definition, '', true);
-  if v_fault is null then
-    return;
-  end if;
-  v_sentence := ltrim(v_fault ->> 'sentence', '.');
-  v_stage := p_definition #>> array[
-    'stages', substring(v_sentence from '^stages\[(\d+)\]\.'), 'name'];
-  raise exception '%', case
-    when v_stage ~ '^\w+$' then format(
-      'stage %s: %s', v_stage, regexp_replace(v_sentence, '^stages\[\d+\]\.', ''))
-    else v_sentence
-  end
-    using errcode = 'MR001', hint = coalesce(nullif(concat_ws(' ',
-      v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.', v_fault ->> 'remedy'),
-        ''),
-      'Correct it, or leave it out.');
-end
-$$;
-
--- Raises MR001 unless the needs of a stage are stages of this pipeline, each named once.
-create or replace function millrace.check_needs(p_stage jsonb, p_names text[]) returns void
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_needs text[] := array(select jsonb_array_elements_text(p_stage -> 'needs'));
-  v_need text;
-begin
-  select n
-  into v_need
-  from unnest(v_needs) n
-  where n <> all (p_names)
-  limit 1;
-  if found then
-    raise exception 'stage %: needs names %, which is no stage of this pipeline',
-      p_stage ->> 'name', v_need
-      using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(p_names, ', ') || '.';
-  end if;
-  select n
-  into v_need
-  from unnest(v_needs) n
-  group by n
-  having count(*) > 1
-  limit 1;
-  if found then
-    raise exception 'stage %: needs names % twice', p_stage ->> 'name', v_need
-      using errcode = 'MR001', hint = 'Name each need once.';
-  end if;
-end
-$$;
-
--- Raises MR001 where a stage names what does not exist, or says something that cannot be.
-create or replace function millrace.check_stage(p_stage jsonb, p_names text[], p_definition jsonb)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.check_needs(p_stage, p_names);
-  if p_stage ->> 'kind' = 'external' and p_stage #>> '{completion,poll_seconds}' is null
-    and p_stage #> '{completion,callback}' is distinct from 'true' then
-    raise exception 'stage %: an external stage needs completion by callback or by polling',
-      p_stage ->> 'name'
-      using errcode = 'MR001',
-        hint = 'Set completion.callback to true, or completion.poll_seconds to a number, or both.';
-  end if;
-  if (p_stage ->> 'timeout_seconds')::numeric > millrace.setting('worker_seconds')::numeric then
-    perform millrace.refuse_value(p_stage, '{timeout_seconds}',
-      format('at most %s, the seconds that a worker may run: no worker could ever claim it',
-        millrace.setting('worker_seconds')),
-      'Lower the timeout, or raise worker_seconds in millrace.settings (paid plans allow about '
-      '190) together with '
-      'WORKER_SECONDS of the functions.');
-  end if;
-  if p_stage ? 'apply' and millrace.function_named(p_stage ->> 'apply', 'jsonb') is null then
-    perform millrace.refuse_value(p_stage, '{apply}', 'a function that takes one jsonb',
-      'Create the function in an earlier migration and name it with its schema.');
-  end if;
-  perform millrace.check_conditions(p_stage, p_definition);
-  perform millrace.check_unchanged(p_stage, p_definition);
-  perform millrace.check_on_demand(p_stage, p_definition -> 'stages');
-  perform millrace.check_ends(p_stage);
-  perform millrace.check_thresholds(p_stage, p_definition -> 'stages');
-  perform millrace.check_child(p_stage, p_definition);
-  perform millrace.check_rival(p_stage, p_definition -> 'stages');
-  perform millrace.check_fan_in(p_stage);
-  if p_stage #> '{decision,schema}' is not null then
-    perform millrace.check_json_schema(
-      p_stage #> '{decision,schema}', format('stage %s: decision.schema', p_stage ->> 'name'));
-  end if;
-  perform millrace.check_limits(p_stage, p_definition);
-  if p_stage #> '{limits,shared}' is not null then
-    perform millrace.check_shared_names(p_stage);
-  end if;
-  perform millrace.check_when_spent(p_stage);
-end
-$$;
-
--- Names the stages that come right before a stage: its needs, and the maps whose thresholds it
--- awaits.
-create or replace function millrace.edges_to(p_stage jsonb) returns text[]
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select array(
-    select n #>> '{}'
-    from jsonb_path_query(p_stage, '$.needs[*]') n
-    union
-    select m #>> '{}'
-    from jsonb_path_query(p_stage, '$.after[*].map') m)
-$$;
-
--- Orders the names of the stages topologically, by Kahn's method. Raises MR001 when some need each
--- other in a cycle: they never become free.
-create or replace function millrace.order_stages(p_stages jsonb) returns text[]
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ordered text[] := '{}';
-  v_free text[];
-begin
-  loop
-    select array_agg(s.value ->> 'name' order by s.ordinality)
-    into v_free
-    from jsonb_array_elements(p_stages) with ordinality s
-    where s.value ->> 'name' <> all (v_ordered)
-      and millrace.edges_to(s.value) <@ v_ordered;
-    exit when v_free is null;
-    v_ordered := v_ordered || v_free;
-  end loop;
-  if cardinality(v_ordered) < jsonb_array_length(p_stages) then
-    raise exception 'the stages % need each other in a cycle', (
-        select string_agg(s ->> 'name', ', ')
-        from jsonb_array_elements(p_stages) s
-        where s ->> 'name' <> all (v_ordered))
-      using errcode = 'MR001',
-        hint = 'Remove one of their needs or thresholds, so that some stage can be first.';
-  end if;
-  return v_ordered;
-end
-$$;
-
--- Raises MR001 unless the table of a definition exists, with columns where a user is to start runs.
-create or replace function millrace.check_entity(p_definition jsonb) returns void
+-- Raises MR001 unless the table of a definition exists, and every column that it names, of a type
+-- that will do.
+create or replace function millrace.check_named_columns(p_definition jsonb) returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_entity jsonb := p_definition -> 'entity';
+  v_wrong record;
 begin
-  if millrace.table_named(v_entity ->> 'table') is null then
-    raise exception 'entity.table is %, which is no table', v_entity -> 'table'
+  if millrace.table_named(p_definition #>> '{entity,table}') is null then
+    raise exception 'entity.table is %, which is no table', p_definition #> '{entity,table}'
       using errcode = 'MR001',
         hint = 'Create the table in an earlier migration and name it with its schema.';
-  elsif v_entity ? 'startable_by' and v_entity ->> 'projection' = 'none' then
-    raise exception 'entity.startable_by belongs to the projections columns and status, this is %',
-      v_entity -> 'projection'
-      using errcode = 'MR001',
-        hint = 'Without columns there are no statuses to write: leave startable_by out.';
+  end if;
+  select c.*, format_type(a.atttypid, null) as type
+  into v_wrong
+  from jsonb_to_recordset(p_definition -> 'columns')
+    c(field text, "table" text, "column" text, types text[], read boolean, remedy text)
+  left join pg_attribute a
+    on a.attrelid = millrace.table_named(c."table")
+    and a.attnum > 0
+    and not a.attisdropped
+    and a.attname = c."column"
+  where a.attname is null
+    or format_type(a.atttypid, null) <> all (c.types)
+  limit 1;
+  if found then
+    raise exception '% %, which is %', v_wrong.field, case
+        when v_wrong.read then 'asks for $.entity.' || v_wrong."column"
+        else 'is ' || to_json(v_wrong."column")
+      end, case
+        when v_wrong.type is null then format('no column of %s', v_wrong."table")
+        else 'of type ' || v_wrong.type
+      end
+      using errcode = 'MR001', hint = v_wrong.remedy;
   end if;
 end
 $$;
 
--- Checks a definition and fills in its defaults. Raises MR001 when it is not valid.
-create or replace function millrace.check_definition(p_definition jsonb) returns jsonb
+-- Raises MR001 where a path of a definition asks for a column that the engine keeps for a stage, of
+-- this definition or of the pipeline as it was: no path sees it.
+create or replace function millrace.check_read_columns(p_pipeline_id int, p_definition jsonb)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kept record;
+begin
+  select c.field, c."column", s.name as stage
+  into v_kept
+  from jsonb_to_recordset(p_definition -> 'columns') c(field text, "column" text, read boolean)
+  cross join lateral millrace.stage_with_column(p_pipeline_id, c."column") s(name)
+  where c.read
+    and s.name is not null
+  limit 1;
+  if found then
+    raise exception '% asks for $.entity.%, which the engine keeps for stage % and which no path '
+      'sees', v_kept.field, v_kept."column", v_kept.stage
+      using errcode = 'MR001', hint = 'Ask for a column of your own; a condition of when may ask '
+        'for the result of a stage it needs, under $.needs.';
+  end if;
+end
+$$;
+
+-- Raises MR001 unless the functions that a definition names exist, and Postgres can read its
+-- regular expressions.
+create or replace function millrace.check_named_functions(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_named record;
+begin
+  for v_named in
+    select f.*
+    from jsonb_to_recordset(p_definition -> 'functions')
+      f(field text, name text, arguments text, remedy text)
+  loop
+    if millrace.function_named(v_named.name, v_named.arguments) is null then
+      raise exception '% is %, but there is no function %(%)', v_named.field,
+        to_json(v_named.name), v_named.name, v_named.arguments
+        using errcode = 'MR001', hint = v_named.remedy;
+    end if;
+  end loop;
+  for v_named in
+    select p.*
+    from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)
+  loop
+    begin
+      perform '' ~ v_named.pattern;
+    exception when invalid_regular_expression then
+      raise exception '% is %, but must be a regular expression that Postgres can read (%)',
+        v_named.field, to_json(v_named.pattern), sqlerrm
+        using errcode = 'MR001', hint = 'Correct or simplify it; Postgres reads most of '
+          'JavaScript''s syntax.';
+    end;
+  end loop;
+end
+$$;
+
+-- Raises MR001 unless Postgres can read each jsonpath of a definition, without variables, and each
+-- that is to be a predicate is true or false.
+create or replace function millrace.check_paths(p_definition jsonb) returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_given record;
+  v_path jsonpath;
+  v_wanted text;
+begin
+  for v_given in
+    select p.*
+    from jsonb_to_recordset(p_definition -> 'paths')
+      p(field text, path text, predicate boolean, example text)
+  loop
+    begin
+      v_path := v_given.path::jsonpath;
+      -- In the canonical form without its quoted parts a variable is $"".
+      v_wanted := case
+        when regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""'
+          then ' without variables'
+      end;
+      -- What is no predicate, such as $.entity.pages or a filter, would never be true.
+      if v_given.predicate and v_wanted is null then
+        perform jsonb_path_match('{}', v_path);
+      end if;
+    exception
+      when singleton_sql_json_item_required then v_wanted := ', which is true or false';
+      when others then v_wanted := format(' (%s)', sqlerrm);
+    end;
+    if v_wanted is not null then
+      raise exception '% is %, but must be %', v_given.field, to_json(v_given.path),
+        case when v_given.predicate then 'a jsonpath predicate' else 'a jsonpath' end || v_wanted
+        using errcode = 'MR001', hint = format('Write for example %s.%s', v_given.example, case
+          when v_wanted like '%true or false' then ' Compare what it finds with something, or '
+            'ask whether there is any: "exists($.entity.tags[*] ? (@ == \"new\"))".'
+        end);
+    end if;
+  end loop;
+end
+$$;
+
+-- Raises MR001 where what a compiled definition says does not fit this database.
+create or replace function millrace.check_definition(p_definition jsonb) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_schema jsonb := millrace.definition_schema();
-  v_definition jsonb;
-  v_names text[];
-  v_twice text;
+  v_seconds text := millrace.setting('worker_seconds');
   v_stage jsonb;
 begin
-  perform millrace.check_shape(p_definition);
-  v_definition := millrace.with_defaults(v_schema, v_schema, p_definition);
-  perform millrace.check_entity(v_definition);
-  perform millrace.check_named_columns(v_definition -> 'entity');
-  perform millrace.check_quota(v_definition);
-  v_names := array(select s ->> 'name' from jsonb_array_elements(v_definition -> 'stages') s);
-  select n
-  into v_twice
-  from unnest(v_names) n
-  group by n
-  having count(*) > 1
-  limit 1;
-  if found then
-    raise exception 'pipeline %: stage % is listed twice', v_definition ->> 'pipeline', v_twice
-      using errcode = 'MR001', hint = 'Give each stage a name of its own.';
-  end if;
-  for v_stage in select s from jsonb_array_elements(v_definition -> 'stages') s loop
-    perform millrace.check_stage(v_stage, v_names, v_definition);
+  perform millrace.check_compiled(p_definition);
+  perform millrace.check_paths(p_definition);
+  perform millrace.check_named_columns(p_definition);
+  perform millrace.check_named_functions(p_definition);
+  for v_stage in select s from jsonb_array_elements(p_definition -> 'stages') s loop
+    if (v_stage ->> 'timeout')::interval > make_interval(secs => v_seconds::float8) then
+      perform millrace.refuse_value(v_stage, '{timeout}',
+        format('at most %s, the seconds that a worker may run: no worker could ever claim it',
+          v_seconds),
+        'Lower timeoutSeconds, or raise worker_seconds in millrace.settings (paid plans allow '
+        'about 190) together with WORKER_SECONDS of the functions.');
+    end if;
+    perform millrace.check_thresholds(v_stage, p_definition -> 'stages');
+    perform millrace.check_child(v_stage, p_definition);
+    perform millrace.check_foreign_pressures(v_stage, p_definition ->> 'pipeline');
+    if v_stage #> '{limits,shared}' is not null then
+      perform millrace.check_shared_names(v_stage);
+    end if;
+    perform millrace.check_when_spent(v_stage);
   end loop;
-  perform millrace.order_stages(v_definition -> 'stages');
-  perform millrace.check_status(v_definition);
-  perform millrace.check_alerts(v_definition);
-  return v_definition;
+  perform millrace.check_status(p_definition);
 end
 $$;

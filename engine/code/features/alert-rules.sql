@@ -69,67 +69,6 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- Makes of one rule of a definition the row that it becomes. What it leaves out has the defaults of
--- its kind.
-create or replace function millrace.rule_of(p_pipeline text, p_name text, p_given jsonb)
-returns millrace.alert_rules
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rule millrace.alert_rules;
-  v_given jsonb := p_given - array[
-    'span_seconds', 'for_seconds', 'recover_seconds', 'remind_seconds'];
-begin
-  v_rule := jsonb_populate_record(null::millrace.alert_rules, v_given);
-  v_rule.name := p_name;
-  v_rule.pipeline := p_pipeline;
-  v_rule.source := 'definition';
-  v_rule.enabled := coalesce(v_rule.enabled, true);
-  v_rule.least := coalesce(v_rule.least, 1);
-  v_rule.span := make_interval(secs => coalesce((p_given ->> 'span_seconds')::int,
-    case when v_rule.kind in ('dead', 'spend') then 3600 else 600 end));
-  v_rule.hold := make_interval(secs => coalesce((p_given ->> 'for_seconds')::int, 0));
-  v_rule.recover := make_interval(secs => coalesce((p_given ->> 'recover_seconds')::int, 300));
-  v_rule.remind := make_interval(secs => coalesce((p_given ->> 'remind_seconds')::int, 14400));
-  return v_rule;
-end
-$$;
-
--- Raises MR001 unless the rules of a definition can be judged, each at a stage that there is.
-create or replace function millrace.check_alerts(p_definition jsonb) returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_name text;
-  v_given jsonb;
-  v_stage text;
-  v_fault text;
-  v_names text[] := array(
-    select s ->> 'name' from jsonb_array_elements(p_definition -> 'stages') s);
-begin
-  for v_name, v_given in
-    select a.key, a.value from jsonb_each(p_definition -> 'alerts') a order by a.key
-  loop
-    v_stage := v_given ->> 'stage';
-    v_fault := case
-      when v_name !~ '^[a-z][a-z0-9_]{0,40}$' then
-        'is no lower-case name of letters, digits and _'
-      when v_given ->> 'kind' = 'engine' then
-        'kind engine belongs to no pipeline: insert it into millrace.alert_rules'
-      when v_stage <> '*' and v_stage <> all (v_names) then
-        format('stage is %s, which is no stage of this pipeline', v_stage)
-      else millrace.rule_fault(millrace.rule_of(p_definition ->> 'pipeline', v_name, v_given))
-    end;
-    if v_fault is not null then
-      raise exception 'alerts.%: %', v_name, v_fault
-        using errcode = 'MR001', hint = 'Stages are: ' || array_to_string(v_names, ', ') || '.';
-    end if;
-  end loop;
-end
-$$;
-
 -- define() writes the rules of a definition, and takes back those that it no longer has.
 create or replace function millrace.save_alerts(p_definition jsonb) returns void
 language plpgsql
@@ -141,13 +80,13 @@ begin
   delete from millrace.alert_rules r
   where r.pipeline = v_pipeline
     and r.source = 'definition'
-    and not coalesce(p_definition -> 'alerts' ? r.name, false);
+    and not coalesce(p_definition -> 'rules' @> jsonb_build_array(
+      jsonb_build_object('name', r.name)), false);
   insert into millrace.alert_rules (name, kind, pipeline, stage, above, span, hold, recover, least,
     remind, channels, playbook, enabled, source)
   select r.name, r.kind, r.pipeline, r.stage, r.above, r.span, r.hold, r.recover, r.least,
     r.remind, r.channels, r.playbook, r.enabled, r.source
-  from jsonb_each(p_definition -> 'alerts') a
-  cross join lateral millrace.rule_of(v_pipeline, a.key, a.value) r
+  from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') r
   on conflict (pipeline, name) do update set (
     kind, stage, above, span, hold, recover, least, remind, channels, playbook, enabled, source
   ) = (

@@ -405,20 +405,6 @@ begin
 end
 $$;
 
--- define() keeps what becomes of stages whose budget is spent.
-create or replace function millrace.save_when_spent(p_pipeline_id int, p_definition jsonb)
-returns void
-language sql
-set search_path = pg_catalog, pg_temp
-as $$
-  update millrace.stages t
-  set when_spent = coalesce(s ->> 'when_spent', 'wait')
-  from jsonb_array_elements(p_definition -> 'stages') s
-  where t.pipeline_id = p_pipeline_id
-    and t.name = s ->> 'name'
-    and t.when_spent <> coalesce(s ->> 'when_spent', 'wait')
-$$;
-
 -- Tells what leaves a stage out: since when, until when, by whom, why; null where nothing does.
 create or replace function millrace.shown_bypass(p_stage_id int) returns jsonb
 language sql stable

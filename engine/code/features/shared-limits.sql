@@ -31,7 +31,7 @@ begin
   if p_is_throttle then
     v_schema := v_schema #- '{properties,adaptive}';
   end if;
-  v_fault := millrace.find_fault(v_schema, v_schema, coalesce(p_limits, 'null'), 'limits', true);
+  v_fault := millrace.find_fault(v_schema, coalesce(p_limits, 'null'), 'limits', true);
   if v_fault is not null then
     raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
       using errcode = case when p_is_throttle then 'MR002' else 'MR001' end,
@@ -204,8 +204,8 @@ $$;
 comment on function millrace.drop_limit(text) is
   'Drops a shared limit that no stage names any more.';
 
--- Raises MR001 unless the shared limits that a stage names are defined, each named once. It holds
--- on to them, so that none is dropped before the definition is written.
+-- Raises MR001 unless the shared limits that a stage names are defined. It holds on to them, so
+-- that none is dropped before the definition is written.
 create or replace function millrace.check_shared_names(p_stage jsonb) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -226,14 +226,10 @@ begin
   select n
   into v_name
   from unnest(v_names) n
-  group by n
-  having n <> all (v_known) or count(*) > 1
+  where n <> all (v_known)
   order by n
   limit 1;
-  if found and v_name = any (v_known) then
-    raise exception 'stage %: limits.shared names % twice', p_stage ->> 'name', v_name
-      using errcode = 'MR001', hint = 'Name each shared limit once.';
-  elsif found then
+  if found then
     raise exception 'stage %: limits.shared names %, which is no shared limit',
       p_stage ->> 'name', v_name
       using errcode = 'MR001', hint = case

@@ -148,7 +148,7 @@ begin
     select t.id,
       millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
         as sorted_anew,
-      millrace.counts_in_flight(millrace.limits_of(s)) as counted
+      millrace.counts_in_flight(s -> 'limits') as counted
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
     where t.pipeline_id = p_pipeline_id and t.limits is not null

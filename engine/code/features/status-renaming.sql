@@ -65,7 +65,7 @@ as $$
     from before b
     left join after a on a.place = b.place
     where a.place is not null
-      or millrace.graph_of(p_definition) ? split_part(b.place, ' ', 1)
+      or p_definition -> 'graph' ? split_part(b.place, ' ', 1)
     union all
     -- A value for a failure, or for the time until a retry, that had none.
     select v.value, null

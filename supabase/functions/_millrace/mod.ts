@@ -3,9 +3,10 @@
  * client of the Data API, since Supabase embeds all that a function imports: stages that ask a model take `model/model.ts` and
  * `model/prompt.ts` beside this, agents `agents/agent.ts`.
  */
+
+export type { FunctionStageInput, PipelineInput, SharedLimitsInput, StageInput } from './compile/definition-schema.ts';
 export { definePipeline, type PipelineDefinition } from './define/define-pipeline.ts';
 export { defineSharedLimits, type SharedLimits } from './define/define-shared-limits.ts';
-export type { FunctionStageInput, PipelineInput, SharedLimitsInput, StageInput } from './define/definition-schema.ts';
 export type { Usage } from './engine/engine-contract.ts';
 export {
   errorFromStatus,

@@ -1,8 +1,10 @@
 // Millrace's own RPCs, as the stage runtime calls them: as service_role, each call with the worker's sequence number,
 // complete and the next claim in one call. One worker a stage and connection, as a function's process has one.
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { compiled } from '../../support/definitions.ts';
 import { type Engine, stageNames, stageResult, type Task, type Worker } from '../engine.ts';
 
 const columns = stageNames
@@ -68,7 +70,7 @@ export async function defineChain(client: pg.Client, projection: string): Promis
   }));
   const shown = status ? { projection: 'status', status } : { projection };
   const definition = { pipeline: name, entity: { table: `public.${name}`, key: 'id', ...shown }, stages };
-  await client.query('select millrace.define($1)', [JSON.stringify(definition)]);
+  await client.query('select millrace.define($1)', [compiled(definition)]);
 }
 
 async function seed({ urls, entities, variant }: Task): Promise<void> {

@@ -1,8 +1,10 @@
 // How many rows a second pass a gate in the sweep, beside those that one worker takes through a plain stage of the same chain.
+
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type pg from 'pg';
+import { compiled } from '../../support/definitions.ts';
 import type { BenchDatabase } from '../database.ts';
 import { connectAsService, stageWorker } from '../engines/millrace.ts';
 import { median, type Result, round } from '../results.ts';
@@ -32,7 +34,7 @@ async function define(owner: pg.Client, name: string, first: object): Promise<vo
     { ...fetch, needs: ['first'] },
   ];
   const entity = { table: `public.${name}`, key: 'id', projection: 'status', status };
-  await owner.query('select millrace.define($1)', [JSON.stringify({ pipeline: name, entity, stages })]);
+  await owner.query('select millrace.define($1)', [compiled({ pipeline: name, entity, stages })]);
 }
 
 /** Queues all links at the first stage, and nothing else. */

@@ -1,10 +1,12 @@
 // How long the way from one stage to the next takes through the whole stack: functions in Deno, the Data API, the
 // doorbell. Then the same with every wake-up left to pg_net, which is what a chain of triggers would do.
+
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { startStack } from '../../../local/platform/stack.ts';
+import { compiled, definitionOf } from '../../support/definitions.ts';
 import { stageNames } from '../engine.ts';
 import { createEntityTable } from '../engines/millrace.ts';
 import { percentile, type Result, round } from '../results.ts';
@@ -47,7 +49,7 @@ export async function hop(progress: (message: string) => void): Promise<Result[]
   try {
     await client.connect();
     await createEntityTable(client, 'bench_hop', 'columns');
-    await client.query('select millrace.define($1)', [JSON.stringify(noOps('bench_hop', 50).toJson())]);
+    await client.query('select millrace.define($1)', [compiled(definitionOf(noOps('bench_hop', 50)))]);
     const millrace = await measure(client, warmUps, measured.millrace);
     progress(`hop: millrace, median ${round(percentile(millrace.hops, 50))} ms; now by pg_net alone`);
     await client.query(wakeByPgNet);

@@ -1,10 +1,12 @@
 // A stack with the engine and five pipelines, left alone; then what a sweep costs in a session of its own, as pg_cron runs it.
+
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { compiled, definitionOf } from '../../support/definitions.ts';
 import { cpuByProgram, type Program } from '../cpu-by-program.ts';
 import { createEntityTable } from '../engines/millrace.ts';
 import { noOps } from '../hop/functions/_no-op.ts';
@@ -24,7 +26,7 @@ export async function measure({ minutes }: { minutes: number }): Promise<Values>
     return await onAStack({ migrations, functionsDir, services: false }, async (stack, client) => {
       for (let number = 1; number <= pipelines; number += 1) {
         await createEntityTable(client, `bench_idle_${number}`, 'columns');
-        await client.query('select millrace.define($1)', [JSON.stringify(noOps(`bench_idle_${number}`, 50).toJson())]);
+        await client.query('select millrace.define($1)', [compiled(definitionOf(noOps(`bench_idle_${number}`, 50)))]);
       }
       await settle(stack.superDbUrl);
       const before = { cpu: cpuByProgram(), wal: await writtenBytes(client) };

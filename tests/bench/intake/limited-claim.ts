@@ -1,7 +1,9 @@
 // What a claim of 50 costs a stage with limits, beside one without, when 1,000 attempts are queued and when 1,000,000 are.
+
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import pg from 'pg';
+import { compiled } from '../../support/definitions.ts';
 import type { BenchDatabase } from '../database.ts';
 import type { Urls } from '../engine.ts';
 import { connectAsService, stageWorker } from '../engines/millrace.ts';
@@ -78,7 +80,7 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     await owner.query('select millrace.define_limit($1, $2)', [name, JSON.stringify(limits)]);
   }
   const entity = { table: 'public.bench_limited', key: 'id', projection: 'none' };
-  await owner.query('select millrace.define($1)', [JSON.stringify({ pipeline: 'bench_limited', entity, stages })]);
+  await owner.query('select millrace.define($1)', [compiled({ pipeline: 'bench_limited', entity, stages })]);
   await owner.end();
   await superuser.query('set session_replication_role = replica');
   await superuser.query(

@@ -1,6 +1,8 @@
 // A project as it stands after some months, written by plain inserts: 1,000 stages, a million attempts, of which 300,000 are
 // queued, and 20,000 runs that failed.
+
 import type pg from 'pg';
+import { compiled } from '../../support/definitions.ts';
 
 /** Ten pipelines of four stages have the runs; sixteen of sixty are there beside them. */
 const worked = 10;
@@ -27,9 +29,7 @@ export async function fill(owner: pg.Client, size: Size): Promise<void> {
   await owner.query(`create table public.bench_pages (id bigint primary key, url text not null);
     create index bench_pages_by_url on public.bench_pages (url text_pattern_ops)`);
   for (let number = 1; number <= worked + beside; number += 1) {
-    await owner.query('select millrace.define($1)', [
-      JSON.stringify(definition(number, number <= worked ? passed : 60)),
-    ]);
+    await owner.query('select millrace.define($1)', [compiled(definition(number, number <= worked ? passed : 60))]);
   }
   const completed = Math.round((size.attempts - size.queued - ofDead * size.dead) / passed);
   const runs = completed + size.dead + size.queued;

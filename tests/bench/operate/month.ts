@@ -1,5 +1,7 @@
 // Whether the tables come to a size: a month of so many runs a day, each with two attempts, kept for a week.
+
 import type pg from 'pg';
+import { compiled } from '../../support/definitions.ts';
 import type { Result } from '../results.ts';
 
 const days = 30;
@@ -23,7 +25,7 @@ export async function measureMonth(
     retention: { days: keptDays },
     stages: [{ name: 'one', kind: 'function', function: 'bench', needs: [] }],
   };
-  await superuser.query('select millrace.define($1)', [JSON.stringify(definition)]);
+  await superuser.query('select millrace.define($1)', [compiled(definition)]);
   const results: Result[] = [];
   for (let day = 1; day <= days; day += 1) {
     for (const statement of oneDay) await superuser.query(statement, statement.includes('$1') ? [runsADay] : []);

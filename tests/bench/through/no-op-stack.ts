@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type pg from 'pg';
 import type { Stack, StackOptions } from '../../../local/platform/stack.ts';
+import { compiled, definitionOf } from '../../support/definitions.ts';
 import { createEntityTable } from '../engines/millrace.ts';
 import { noOps } from '../hop/functions/_no-op.ts';
 import { onAStack } from '../on-a-stack.ts';
@@ -17,7 +18,7 @@ export function onANoOpStack(
   const functionsDir = path.join(import.meta.dirname, '..', 'hop', 'functions');
   return onAStack({ ...options, functionsDir, services: false }, async (stack, client) => {
     await createEntityTable(client, 'bench_hop', 'columns');
-    await client.query('select millrace.define($1)', [JSON.stringify(noOps('bench_hop', batch).toJson())]);
+    await client.query('select millrace.define($1)', [compiled(definitionOf(noOps('bench_hop', batch)))]);
     await client.query(`insert into public.bench_hop (id, label, one_status) values (0, 'first', 'queued')`);
     await until(client, 'the first row is through', nothingRuns);
     await until(client, 'every worker has left', everyWorkerHasLeft);

@@ -1,7 +1,9 @@
 // One line of the wait: rows through a stage whose handler waits, on a stack of their own with the platform's limits.
+
 import path from 'node:path';
 import type pg from 'pg';
 import type { Stack } from '../../../local/platform/stack.ts';
+import { compiled, definitionOf } from '../../support/definitions.ts';
 import { onAStack } from '../on-a-stack.ts';
 import type { Values } from '../results.ts';
 import { watchStack } from '../stack-usage.ts';
@@ -45,7 +47,7 @@ async function prepare(stack: Stack, client: pg.Client, line: WaitLine): Promise
       call_status text not null default 'pending', call_job_id text, call_result jsonb, call_error text,
       call_retry_count int not null default 0, call_started_at timestamptz, call_completed_at timestamptz
     ) with (fillfactor = 50)`);
-  await client.query('select millrace.define($1)', [JSON.stringify(waiting(batch, workers).toJson())]);
+  await client.query('select millrace.define($1)', [compiled(definitionOf(waiting(batch, workers)))]);
   // One row in advance fills the caches of Deno, the Data API and the database; its function takes no other.
   await client.query(`insert into public.bench_wait (id, wait_ms, cpu_ms, call_status) values (0, 0, 0, 'queued')`);
   await until(client, 'the first row is through', nothingRuns);

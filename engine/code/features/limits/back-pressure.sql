@@ -27,72 +27,42 @@ $$;
 
 -- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
 -- could wait for this pipeline itself.
-create or replace function millrace.check_foreign_pressure(
-  p_stage jsonb, p_place text[], p_pipeline text
-) returns void
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_target text := p_stage #>> p_place;
-  v_other text := split_part(v_target, '.', 1);
-begin
-  if not exists (
-      select
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where p.name || '.' || s.name = v_target) then
-    perform millrace.refuse_value(p_stage, p_place, 'a stage that is defined already',
-      'Define the other pipeline before this one.');
-  end if;
-  -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
-  if millrace.contains_pipeline(
-      (select p.id from millrace.pipelines p where p.name = v_other), p_pipeline)
-    or exists (
-      select
-      from millrace.pipelines p
-      join millrace.stages s on s.pipeline_id = p.id
-      cross join lateral millrace.pressures_in(s.limits) b
-      where p.name = v_other and b.stage like '%.%' and split_part(b.stage, '.', 1) <> p.name) then
-    perform millrace.refuse_value(p_stage, p_place,
-      'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
-      'another',
-      'They could hold back one another for ever.');
-  end if;
-end
-$$;
-
--- Raises MR001 unless a stage is held back by stages that come after it, or of pipelines that
--- cannot wait for this one, each named once.
-create or replace function millrace.check_back_pressure(p_stage jsonb, p_definition jsonb)
+create or replace function millrace.check_foreign_pressures(p_stage jsonb, p_pipeline text)
 returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_pipeline text := p_definition ->> 'pipeline';
-  v_later text[] := millrace.stages_after(p_stage ->> 'name', p_definition -> 'stages');
   v_pressure record;
-  v_name text;
-  v_seen text[] := '{}';
 begin
-  for v_pressure in select b.* from millrace.pressures_in(p_stage -> 'limits') b loop
-    v_name := case when v_pressure.stage like '%.%' then '' else v_pipeline || '.' end
-      || v_pressure.stage;
-    if v_name = any (v_seen) then
-      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that is named once',
-        'Leave the one with the larger backlog out.');
-    end if;
-    v_seen := v_seen || v_name;
-    if split_part(v_name, '.', 1) <> v_pipeline then
-      perform millrace.check_foreign_pressure(p_stage, v_pressure.place, v_pipeline);
-    elsif split_part(v_name, '.', 2) <> all (v_later) then
-      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that comes after this one',
-        case
-          when cardinality(v_later) = 0
-            then 'No stage comes after this one: leave back_pressure out.'
-          else 'After this stage come: ' || array_to_string(v_later, ', ') || '.'
-        end);
+  for v_pressure in
+    select b.place, b.stage, split_part(b.stage, '.', 1) as pipeline
+    from millrace.pressures_in(p_stage -> 'limits') b
+    where b.stage like '%.%'
+      and split_part(b.stage, '.', 1) <> p_pipeline
+  loop
+    if not exists (
+        select
+        from millrace.stages s
+        join millrace.pipelines p on p.id = s.pipeline_id
+        where p.name || '.' || s.name = v_pressure.stage) then
+      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that is defined already',
+        'Define the other pipeline before this one.');
+    -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
+    elsif millrace.contains_pipeline(
+        (select p.id from millrace.pipelines p where p.name = v_pressure.pipeline), p_pipeline)
+      or exists (
+        select
+        from millrace.pipelines p
+        join millrace.stages s on s.pipeline_id = p.id
+        cross join lateral millrace.pressures_in(s.limits) b
+        where p.name = v_pressure.pipeline
+          and b.stage like '%.%'
+          and split_part(b.stage, '.', 1) <> p.name) then
+      perform millrace.refuse_value(p_stage, v_pressure.place,
+        'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
+        'another',
+        'They could hold back one another for ever.');
     end if;
   end loop;
 end

@@ -1,23 +1,23 @@
-import { checkAlerts, checkGraph, definitionFaults } from './definition-checks.ts';
-import { type PipelineInput, pipelineSchema, type StageDefinition } from './definition-schema.ts';
-import { snakeKeys } from './snake-keys.ts';
+import type { PipelineInput, StageInput, WorkedStageInput } from '../compile/definition-schema.ts';
+import { placesOf, resultLimitBytes, timeoutSeconds } from './stage-defaults.ts';
 
-/** Enough for a stage that waits for seconds, and little enough for what most providers let one account ask at once. */
-const DEFAULT_CONCURRENCY = 50;
+/** A stage that an Edge Function runs, with what its worker needs to know. */
+export type WorkedStage = WorkedStageInput & { timeoutSeconds: number; resultLimitBytes: number };
 
-/** A checked pipeline definition; `Name` is any of its stages' names. */
+/** A pipeline's definition; `Name` is any of its stages' names. */
 export interface PipelineDefinition<Name extends string = string> {
   name: string;
-  stages: Record<Name, StageDefinition>;
+  stages: Record<Name, StageInput>;
+  /** The definition as it was given; `npm run pipelines:sync` checks and compiles it. */
+  input: PipelineInput;
   /** One stage's definition. Throws when there is none of that name. */
-  stage(name: string): StageDefinition;
-  /** The definition as `millrace.define(jsonb)` takes it. */
-  toJson(): Record<string, unknown>;
+  stage(name: string): Exclude<StageInput, WorkedStageInput> | WorkedStage;
 }
 
 /**
- * Checks a pipeline's definition. Throws an error that names the field, what is wrong with it and what was found;
- * the database checks it again when it is defined there.
+ * Holds a pipeline's definition, for the code of its stages and for `npm run pipelines:sync`, which checks it, names each field
+ * that is wrong, and compiles it into what `millrace.define()` takes. A function that is deployed loads neither the checks nor
+ * the compiler.
  *
  * @example
  * ```ts
@@ -40,62 +40,17 @@ export interface PipelineDefinition<Name extends string = string> {
 export function definePipeline<Input extends PipelineInput>(
   input: Input,
 ): PipelineDefinition<keyof Input['stages'] & string> {
-  const parsed = pipelineSchema.safeParse(input);
-  if (!parsed.success) {
-    const faults = definitionFaults(parsed.error, input).join('; ');
-    throw new Error(`Pipeline ${String(input.name)} is not defined correctly. ${faults}`);
-  }
-  const { name: pipeline } = parsed.data;
-  checkAlerts(parsed.data);
-  checkGraph(pipeline, parsed.data.stages);
-  const stages = withPlaces(parsed.data.stages);
+  const { name: pipeline, stages } = input;
   return {
     name: pipeline,
     stages,
+    input,
     stage(wanted) {
       const found = stages[wanted];
       if (!found) {
         throw new Error(`Pipeline ${pipeline} has no stage ${wanted}: it has ${Object.keys(stages).join(', ')}.`);
       }
-      return found;
+      return 'function' in found ? { timeoutSeconds, resultLimitBytes, ...found, ...placesOf(found) } : found;
     },
-    toJson: () => definitionJson({ ...parsed.data, stages }),
   };
-}
-
-/** The stages with the number of their places written out. Throws an error that names a stage that gives it twice. */
-function withPlaces(stages: Record<string, StageDefinition>): Record<string, StageDefinition> {
-  return Object.fromEntries(
-    Object.entries(stages).map(([name, stage]) => {
-      if (!('function' in stage)) return [name, stage];
-      const { concurrency, batchSize, maxWorkers } = stage;
-      const byHand = batchSize !== undefined || maxWorkers !== undefined;
-      if (concurrency !== undefined && byHand) {
-        throw new Error(
-          `stages.${name}.concurrency is ${concurrency}, but batchSize or maxWorkers is given as well: keep concurrency, ` +
-            'for which the engine chooses both, or give these two alone.',
-        );
-      }
-      const places = byHand
-        ? { batchSize: batchSize ?? 10, maxWorkers: maxWorkers ?? 2 }
-        : { concurrency: concurrency ?? DEFAULT_CONCURRENCY };
-      return [name, { ...stage, ...places }];
-    }),
-  );
-}
-
-/** A definition as millrace.define(jsonb) takes it, checked or not. */
-export function definitionJson({ name, stages, ...options }: Record<string, unknown>): Record<string, unknown> {
-  const list = Object.entries(stages as Record<string, object>).map(([stage, given]) => ({
-    name: stage,
-    ...given,
-    ...('ends' in given && { ends: listed(given.ends) }),
-  }));
-  return { pipeline: name, ...(snakeKeys(options) as object), stages: snakeKeys(list) };
-}
-
-/** Endings as a list, since jsonb keeps no order of names. */
-function listed(ends: unknown): unknown {
-  if (ends === null || typeof ends !== 'object' || Array.isArray(ends)) return ends;
-  return Object.entries(ends).map(([name, when]) => ({ name, when }));
 }

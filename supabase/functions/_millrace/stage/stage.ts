@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { Checkpoints } from '../agents/agent-checkpoints.ts';
-import type { PipelineDefinition } from '../define/define-pipeline.ts';
-import type { WorkedStageDefinition } from '../define/definition-schema.ts';
+import type { PipelineDefinition, WorkedStage } from '../define/define-pipeline.ts';
 import type { Usage } from '../engine/engine-contract.ts';
 import type { Service } from '../jobs/service.ts';
 import type { Log } from '../log.ts';
@@ -139,7 +138,7 @@ export interface WaitingStageOptions<Input extends z.ZodType, Output extends z.Z
 export interface Stage {
   pipeline: PipelineDefinition;
   name: string;
-  definition: WorkedStageDefinition;
+  definition: WorkedStage;
   input: z.ZodType;
   output: z.ZodType;
   handler(input: unknown, context: HandlerContext): unknown;

@@ -1,8 +1,10 @@
 // Millrace's own RPCs, as the stage runtime calls them: the worker of the map stage spawns in chunks and then waits, workers
 // of the child stage complete and claim in one call and collect children after it, in a session beside their own.
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { compiled } from '../../../support/definitions.ts';
 import type { Engine, Task, Worker } from '../../engine.ts';
 import { connectAsService, createEntityTable, type Item, stageWorker } from '../../engines/millrace.ts';
 import { oneAtATime } from '../one-at-a-time.ts';
@@ -46,7 +48,7 @@ async function seed({ urls, entities }: Task): Promise<void> {
     const { rows } = await owner.query('select from millrace.pipelines where name = $1', [definition.pipeline]);
     if (rows.length > 0) continue;
     await createEntityTable(owner, definition.pipeline, 'none');
-    await owner.query('select millrace.define($1)', [JSON.stringify(definition)]);
+    await owner.query('select millrace.define($1)', [compiled(definition)]);
   }
   // The engine's tables first: emptying the entities would otherwise delete their runs one by one.
   await owner.query(

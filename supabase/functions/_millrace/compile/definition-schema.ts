@@ -1,10 +1,11 @@
 import '../zod-settings.ts';
 import { z } from 'zod';
+import * as defaults from '../define/stage-defaults.ts';
 import { decisionSchema } from './decision-schema.ts';
 
-// What a definition may say, as zod schemas. They stand for both sides: `npm run check -- --write` makes of them the JSON
-// Schema by which millrace.define() checks a definition. `wanted` completes "must be …" in the messages of both, and
-// `remedy` is the engine's hint. The order of the fields is the order in which migrations show them.
+// What a definition may say, as zod schemas. `wanted` completes "must be …" in the messages of the compiler, and `remedy` says
+// what to do. The order of the fields is the order in which migrations show them. Of that of a shared limit `npm run check --
+// --write` makes the JSON Schema by which millrace.define_limit() checks one.
 
 const says = (wanted: string, remedy?: string) => ({ wanted, ...(remedy && { remedy }) });
 /** A text of this pattern. */
@@ -59,13 +60,13 @@ const list = z.strictObject({
   seconds: z
     .array(number(0, week))
     .min(1)
-    .meta(says('a list of at least one number of seconds', 'Write {"kind": "list", "seconds": [5, 30]}.')),
+    .meta(says('a list of at least one number of seconds', "Write { kind: 'list', seconds: [5, 30] }.")),
 });
 const backoff = z.discriminatedUnion('kind', [exponential, list]).meta({
   noun: 'backoff',
   ...says(
     'exponential or list',
-    'Use {"kind": "list", "seconds": [5, 30]} or {"kind": "exponential", "base_seconds": 5, "factor": 2, "cap_seconds": 300, "jitter": 0.2}.',
+    "Use { kind: 'list', seconds: [5, 30] } or { kind: 'exponential', baseSeconds: 5, factor: 2, capSeconds: 300, jitter: 0.2 }.",
   ),
 });
 const attempts = whole(1, 100);
@@ -93,11 +94,11 @@ const threshold = sized(
   3,
   3,
   'a threshold with a map, a stage and one of count, consecutive and all: true',
-  'Write {"map": "split", "stage": "blend", "count": 20}, or "consecutive": 10, or "all": true.',
+  "Write { map: 'split', stage: 'blend', count: 20 }, or consecutive: 10, or all: true.",
 );
 
 const graph = {
-  needs: z.array(name).meta(says('a list of names of stages', 'Write "needs": ["other_stage"].')).default([]),
+  needs: z.array(name).meta(says('a list of names of stages', "Write needs: ['other_stage'].")).default([]),
   /** A jsonpath over `{ entity, needs }`. Unless it is true the stage is skipped. */
   when: filled(
     'a jsonpath predicate',
@@ -135,13 +136,12 @@ const ending = {
     .record(name, filled('a jsonpath predicate', 'Write for example "$.result.score < 0.5".'))
     .refine((ends) => Object.keys(ends).length > 0, 'needs at least one name')
     .meta({
-      ...says('a list of names and conditions', 'Write [{"name": "rejected", "when": "$.result.ok == false"}].'),
-      listOf: 'when',
+      ...says('an object of names and conditions', "Write { rejected: '$.result.ok == false' }."),
     })
     .optional(),
   slaSeconds,
   enabled,
-  resultLimitBytes: whole(1, 10_485_760).default(1_048_576),
+  resultLimitBytes: whole(1, 10_485_760).default(defaults.resultLimitBytes),
 };
 
 const rate = z.strictObject({
@@ -182,7 +182,7 @@ const limits = sized(
   1,
   6,
   'an object with at least one limit',
-  'Set max_in_flight, rate, concurrency, priority, back_pressure or shared, or leave limits out.',
+  'Set maxInFlight, rate, concurrency, priority, backPressure or shared, or leave limits out.',
 );
 /** Nothing is in work at a gate: what limits it is how fast it passes, and what there is behind it. */
 const gateLimits = sized(
@@ -194,8 +194,8 @@ const gateLimits = sized(
   }),
   1,
   3,
-  'an object of rate, back_pressure or shared',
-  'Set rate, back_pressure or shared, or leave limits out: then the gate passes whatever comes.',
+  'an object of rate, backPressure or shared',
+  'Set rate, backPressure or shared, or leave limits out: then the gate passes whatever comes.',
 );
 
 /** A value of the status column: a text, or a number for a column of codes. */
@@ -269,7 +269,7 @@ const worked = {
   maxWorkers: whole(1, 1_000).optional(),
   leaseSeconds: number(5, 3_600).default(60),
   /** No worker may work longer than 190 s, so no handler may either. */
-  timeoutSeconds: number(1, 190).default(30),
+  timeoutSeconds: number(1, 190).default(defaults.timeoutSeconds),
   retry: retry.prefault({}),
   limits: limits.optional(),
   /** What becomes of it while its budget is spent: it waits for the next window, or is bypassed. */
@@ -306,11 +306,11 @@ const fanIn = z
   })
   .refine(({ rule, count }) => (rule === 'at_least') === (count !== undefined), {
     path: ['count'],
-    error: 'belongs to the rule at_least: give it there, and only there',
+    error: 'must be given with the rule at_least, and only there',
   })
   .refine(({ rule, share }) => (rule === 'share') === (share !== undefined), {
     path: ['share'],
-    error: 'belongs to the rule share: give it there, and only there',
+    error: 'must be given with the rule share, and only there',
   });
 
 const completion = z.strictObject({
@@ -598,14 +598,14 @@ const sla = sized(
   }),
   1,
   2,
-  'an object of median_seconds or p95_seconds or both',
-  'Write {"p95_seconds": 7200}, or leave it out.',
+  'an object of medianSeconds or p95Seconds or both',
+  'Write { p95Seconds: 7200 }, or leave it out.',
 );
 
 /** How long finished runs are kept; left out, as the engine's setting retention_days says. */
 const retention = z
   .strictObject({ days: whole(1, 9999) })
-  .meta(says('an object of days', 'Write {"days": 30}; or leave it out.'));
+  .meta(says('an object of days', 'Write { days: 30 }, or leave it out.'));
 
 export const pipelineSchema = z.strictObject({
   name,
@@ -617,7 +617,10 @@ export const pipelineSchema = z.strictObject({
   retention: retention.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
-  stages: z.record(name, stageSchema).refine((stages) => Object.keys(stages).length > 0, 'needs at least one stage'),
+  stages: z
+    .record(name, stageSchema)
+    .refine((stages) => Object.keys(stages).length > 0, 'must be an object of at least one stage')
+    .meta(says('an object of at least one stage')),
 });
 
 /** The options that a stage of this kind takes, for messages; null for a kind there is not. */
@@ -632,4 +635,4 @@ export type StageInput = z.input<typeof stageSchema>;
 export type FunctionStageInput = z.input<typeof functionStage>;
 export type StageDefinition = z.output<typeof stageSchema>;
 /** A stage that an Edge Function runs. */
-export type WorkedStageDefinition = Extract<StageDefinition, { function: string }>;
+export type WorkedStageInput = Extract<StageInput, { function: string }>;

@@ -1,43 +1,28 @@
-import type { z } from 'zod';
 import { pathsOf } from './condition-paths.ts';
-import { optionsOf, type PipelineOptions, type StageDefinition } from './definition-schema.ts';
+import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
+import { stagesAfter, stagesBefore } from './stage-order.ts';
 
 type Stages = Record<string, StageDefinition>;
 
-/** The faults of a value of which there may be one or a list, as those of the alternative that it was meant for. */
-function meantFaults(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
-  if (issue.code !== 'invalid_union') return [issue];
-  const meant = issue.errors.find(
-    (faults) => !faults.some(({ code, path }) => code === 'invalid_type' && path.length === 0),
-  );
-  if (!meant) return [issue];
-  return meant.flatMap((inner) => meantFaults({ ...inner, path: [...issue.path, ...inner.path] }));
-}
-
-/** One sentence for each fault of a definition: the field, what is wrong with it, what was found. */
-export function definitionFaults(error: z.ZodError, input: unknown): string[] {
-  return error.issues.flatMap(meantFaults).map((issue) => {
-    const field = issue.path.join('.') || 'the definition';
-    const value = valueAt(input, issue.path);
-    if (issue.code !== 'unrecognized_keys') return `${field}: ${issue.message} (found: ${shown(value)})`;
-    const inStage = issue.path.length === 2 && issue.path[0] === 'stages';
-    const kind = (value as { kind?: unknown } | undefined)?.kind;
-    const options = inStage ? optionsOf(kind) : null;
-    const remedy = options
-      ? `a stage of kind ${kind} takes ${options.join(', ')}`
-      : 'correct the name, or leave it out';
-    const found = issue.keys.map((key) => `${key}: ${shown(valueAt(value, [key]))}`);
-    return `${field} has the unknown option ${found.join(' and ')}; ${remedy}`;
-  });
-}
-
-/** Checks that each rule of a pipeline looks at a stage that there is. Throws an error that names the field and the remedy. */
+/** Checks that each rule of a pipeline can be judged, at a stage that there is. Throws an error that names the field and the remedy. */
 export function checkAlerts({ name: pipeline, alerts = {}, stages }: PipelineOptions): void {
-  for (const [name, { stage }] of Object.entries(alerts)) {
-    if (stage === undefined || stage === '*' || stages[stage]) continue;
-    throw new Error(
-      `alerts.${name}.stage names ${stage}, which pipeline ${pipeline} does not have: correct it, or write * for each stage.`,
-    );
+  for (const [name, { kind, stage, above }] of Object.entries(alerts)) {
+    if (stage !== undefined && stage !== '*' && !stages[stage]) {
+      throw new Error(
+        `alerts.${name}.stage names ${stage}, which pipeline ${pipeline} does not have: correct it, or write * for each stage.`,
+      );
+    }
+    if (kind === 'run_sla' && stage !== undefined) {
+      throw new Error(
+        `alerts.${name}.stage is ${stage}, but the kind run_sla looks at a pipeline end to end: leave it out.`,
+      );
+    }
+    if (above === undefined && kind !== 'run_sla' && kind !== 'late') {
+      throw new Error(`alerts.${name}.above is missing: the kind ${kind} needs a bound.`);
+    }
+    if (kind === 'error_share' && above !== undefined && above >= 1) {
+      throw new Error(`alerts.${name}.above is ${above}, but must be a share below 1, such as 0.1.`);
+    }
   }
 }
 
@@ -89,7 +74,7 @@ function checkBeginning(name: string, stage: StageDefinition, stages: Stages): v
       `stages.${name}.${beside} stands beside onDemand, but a start by name overrules a stage's own conditions: remove one.`,
     );
   }
-  const begins = Object.values(stages).some((other) => before(other).length === 0 && !other.onDemand);
+  const begins = Object.values(stages).some((other) => stagesBefore(other).length === 0 && !other.onDemand);
   if (!begins && needs.length === 0) {
     throw new Error(
       `stages.${name}.onDemand leaves no stage with which a run begins by itself: let one do without it.`,
@@ -103,6 +88,12 @@ function checkConditions(name: string, stage: StageDefinition): void {
   checkCondition(`stages.${name}.given`, stage.given, ['entity'], stage.needs);
   const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;
   checkCondition(`stages.${name}.unchanged`, unchanged, ['entity', 'needs'], stage.needs);
+  if (unchanged !== undefined && pathsOf(unchanged).paths.length === 0) {
+    throw new Error(
+      `stages.${name}.unchanged is ${unchanged}, which is the same for every row, so that the stage would work once and ` +
+        'never again: write a path into its row or its needs.',
+    );
+  }
   for (const [ending, when] of Object.entries(('ends' in stage && stage.ends) || {})) {
     checkCondition(`stages.${name}.ends.${ending}`, when, ['entity', 'result'], stage.needs);
   }
@@ -126,11 +117,6 @@ function checkCondition(field: string, condition: string | undefined, roots: str
   }
 }
 
-/** The stages right before a stage: its needs, and the maps whose thresholds it awaits. */
-function before(stage: StageDefinition | undefined): string[] {
-  return [...(stage?.needs ?? []), ...(stage?.after ?? []).map(({ map }) => map)];
-}
-
 function checkCycles(pipeline: string, stages: Stages): void {
   const settled = new Set<string>();
   const visit = (stage: string, trail: string[]): void => {
@@ -139,7 +125,7 @@ function checkCycles(pipeline: string, stages: Stages): void {
       const cycle = [...trail.slice(trail.indexOf(stage)), stage].join(' → ');
       throw new Error(`Pipeline ${pipeline} has a cycle: ${cycle}. Remove one of these needs or thresholds.`);
     }
-    for (const earlier of before(stages[stage])) visit(earlier, [...trail, stage]);
+    for (const earlier of stagesBefore(stages[stage])) visit(earlier, [...trail, stage]);
     settled.add(stage);
   };
   for (const stage of Object.keys(stages)) visit(stage, []);
@@ -149,9 +135,10 @@ function checkCycles(pipeline: string, stages: Stages): void {
 function checkRivals(name: string, stage: StageDefinition, stages: Stages): void {
   if (stage.kind !== 'pipeline') return;
   const child = stage.child.pipeline;
+  const later = stagesAfter(stages);
   for (const [other, rival] of Object.entries(stages)) {
     if (other === name || rival.kind !== 'pipeline' || rival.child.pipeline !== child) continue;
-    if ((stage.when && rival.when) || comesAfter(name, other, stages) || comesAfter(other, name, stages)) continue;
+    if ((stage.when && rival.when) || later[name]?.includes(other) || later[other]?.includes(name)) continue;
     throw new Error(
       `stages.${name}.child.pipeline is ${child}, which ${other} beside it starts too, but a row has one live run a ` +
         `pipeline: let one of them need the other, or give them child pipelines of their own.`,
@@ -179,25 +166,17 @@ function checkBackPressure(pipeline: string, name: string, stage: StageDefinitio
   for (const [place, target] of targets.entries()) {
     const field = `stages.${name}.limits.backPressure.${Array.isArray(given) ? `${place}.` : ''}stage`;
     if (targets.map(full).indexOf(full(target)) < place) {
-      throw new Error(`${field} names ${target} twice: leave the one with the larger backlog out.`);
+      throw new Error(
+        `${field} is "${target}", but must be a stage that is named once. Leave the one with the larger backlog out.`,
+      );
     }
     if (!full(target).startsWith(`${pipeline}.`)) continue;
-    if (comesAfter(name, target.slice(target.indexOf('.') + 1), stages)) continue;
-    throw new Error(`${field} names ${target}, which does not come after ${name}: name a later stage.`);
+    const later = stagesAfter(stages)[name] ?? [];
+    if (later.includes(target.slice(target.indexOf('.') + 1))) continue;
+    const remedy =
+      later.length > 0
+        ? `After ${name} come: ${later.join(', ')}.`
+        : 'No stage comes after this one: leave backPressure out.';
+    throw new Error(`${field} is "${target}", but must be a stage that comes after this one. ${remedy}`);
   }
-}
-
-/** Whether a stage comes after another, by needs and thresholds, which are known to have no cycle. */
-function comesAfter(first: string, wanted: string, stages: Stages): boolean {
-  const next = Object.keys(stages).filter((other) => before(stages[other]).includes(first));
-  return next.includes(wanted) || next.some((other) => comesAfter(other, wanted, stages));
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? (value === undefined ? 'nothing' : typeof value);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }

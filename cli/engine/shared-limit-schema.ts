@@ -1,0 +1,53 @@
+// What a shared limit may say, as the engine reads it: a JSON Schema made of the zod schema of defineSharedLimits().
+import { z } from 'zod';
+import { sharedLimitsSchema } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import { snakeCase } from '../../supabase/functions/_millrace/compile/snake-keys.ts';
+
+interface JsonSchema {
+  [keyword: string]: unknown;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+}
+
+/** The file of the engine that holds the schema. */
+export const schemaFile = 'code/features/shared-limit-schema.sql';
+const width = 100;
+
+/** Spells fields as the database does. */
+function inEngineTerms({ properties, required, ...schema }: JsonSchema): JsonSchema {
+  const fields = Object.entries(properties ?? {}).map(([key, field]) => [snakeCase(key), inEngineTerms(field)]);
+  return {
+    ...schema,
+    ...(properties && { properties: Object.fromEntries(fields) }),
+    ...(required && { required: required.map(snakeCase) }),
+  };
+}
+
+/** The file of the engine that hands the schema to the functions which check shared limits. */
+export function sharedLimitSchemaSql(): string {
+  const given = z.toJSONSchema(sharedLimitsSchema, { io: 'input' }) as JsonSchema;
+  return `-- What a shared limit may say, made of supabase/functions/_millrace/compile/definition-schema.ts by \`npm run check -- --write\`.
+-- Change it there.
+
+create or replace function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select $schema$${shortLines(inEngineTerms(given.additionalProperties as JsonSchema))}$schema$::jsonb
+$$;
+`;
+}
+
+/** JSON whose lists and objects stand on one line where they fit into the width. */
+function shortLines(value: unknown, indent = '', before = 0): string {
+  const line = JSON.stringify(value);
+  if (indent.length + before + line.length < width || typeof value !== 'object' || value === null) return line;
+  const within = `${indent} `;
+  const parts = Array.isArray(value)
+    ? value.map((item) => shortLines(item, within))
+    : Object.entries(value)
+        .filter(([, item]) => item !== undefined)
+        .map(([key, item]) => `${JSON.stringify(key)}:${shortLines(item, within, key.length + 4)}`);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${parts.map((part) => within + part).join(',\n')}\n${indent}${close}`;
+}

@@ -1,0 +1,25 @@
+import type { PipelineOptions } from './definition-schema.ts';
+
+type Alerts = NonNullable<PipelineOptions['alerts']>;
+
+/** The rules of a pipeline as millrace.alert_rules holds them. What one leaves out has the defaults of its kind. */
+export function alertRows(pipeline: string, alerts: Alerts): object[] {
+  return Object.entries(alerts).map(([name, rule]) => ({
+    name,
+    kind: rule.kind,
+    pipeline,
+    stage: rule.stage,
+    above: rule.above,
+    span: seconds(rule.spanSeconds ?? (rule.kind === 'dead' || rule.kind === 'spend' ? 3600 : 600)),
+    hold: seconds(rule.forSeconds ?? 0),
+    recover: seconds(rule.recoverSeconds ?? 300),
+    least: rule.least ?? 1,
+    remind: seconds(rule.remindSeconds ?? 14_400),
+    channels: rule.channels,
+    playbook: rule.playbook,
+    enabled: rule.enabled ?? true,
+    source: 'definition',
+  }));
+}
+
+const seconds = (count: number) => `${count} s`;

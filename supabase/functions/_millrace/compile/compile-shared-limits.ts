@@ -1,0 +1,27 @@
+import type { SharedLimits } from '../define/define-shared-limits.ts';
+import { definitionFaults } from './definition-faults.ts';
+import { sharedLimitsSchema } from './definition-schema.ts';
+import { snakeKeys } from './snake-keys.ts';
+
+/**
+ * Checks shared limits and gives each by its name as `millrace.define_limit(text, jsonb)` takes it. Throws an error that names
+ * the field, what is wrong with it, what was found and the remedy.
+ */
+export function compileSharedLimits({ limits }: SharedLimits): Record<string, Record<string, unknown>> {
+  const parsed = sharedLimitsSchema.safeParse(limits);
+  if (!parsed.success) throw refused(definitionFaults(sharedLimitsSchema, parsed.error, limits).join(' '));
+  for (const [name, { adaptive, rate, keyRate, maxInFlight, spending }] of Object.entries(parsed.data)) {
+    if (!adaptive && !rate && !keyRate && !maxInFlight && !spending) {
+      throw refused(`${name} limits nothing: set maxInFlight, rate, keyRate or spending.`);
+    }
+    if (!adaptive || rate || keyRate) continue;
+    throw refused(
+      `${name}.adaptive is true, but there is no rate, which is what learns: set it, or leave adaptive out.`,
+    );
+  }
+  return Object.fromEntries(
+    Object.entries(parsed.data).map(([name, limit]) => [name, snakeKeys(limit) as Record<string, unknown>]),
+  );
+}
+
+const refused = (why: string) => new Error(`Shared limits are not defined correctly. ${why}`);

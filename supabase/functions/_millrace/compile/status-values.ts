@@ -1,0 +1,113 @@
+// The values of a status column: where a definition uses them, and in which order a row passes them.
+import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
+
+export type StatusDefinition = NonNullable<PipelineOptions['entity']['status']>;
+type Stages = Record<string, StageDefinition>;
+type Shows = Record<string, unknown> | undefined;
+
+/** What a stage shows, if anything. */
+export const showsOf = (stage: StageDefinition | undefined): Shows =>
+  stage && 'shows' in stage ? (stage.shows as Shows) : undefined;
+
+/** The values that a stage shows while it is under way. */
+export function liveValues(shows: Shows): string[] {
+  const { queued, backoff, started, asked, steps = [] } = shows ?? {};
+  return [queued, backoff, started, asked, ...(steps as unknown[])].filter((value) => value !== undefined).map(String);
+}
+
+const failures = (shows: Shows) => Object.values((shows?.failed ?? {}) as object).map(String);
+const answersOf = (shows: Shows) => Object.keys((shows?.answers ?? {}) as object);
+
+/**
+ * Every value that a definition uses, with its places. Values of failures are one place, since every stage may fail alike, and so
+ * is what one stage shows more than once.
+ */
+export function valuesUsed(status: StatusDefinition, stages: Stages): Map<string, Set<string>> {
+  const used = new Map<string, Set<string>>();
+  const use = (place: string, values: unknown[]) => {
+    for (const value of values.filter((one) => one !== undefined).map(String)) {
+      used.set(value, (used.get(value) ?? new Set()).add(place));
+    }
+  };
+  const ends = Object.values(status.ends).map(String);
+  for (const [name, stage] of Object.entries(stages)) {
+    const shows = showsOf(stage);
+    use(`stage ${name}`, [...liveValues(shows), shows?.completed]);
+    for (const answer of answersOf(shows)) use(ends.includes(answer) ? 'ends' : `stage ${name}`, [answer]);
+    use('failures', failures(shows));
+  }
+  use('failures', [status.failed]);
+  use('ends', ends);
+  for (const [name, { enter, leave }] of Object.entries(status.layers)) use(`layer ${name}`, [enter, leave]);
+  return used;
+}
+
+/** One value as millrace.status_values holds it. */
+export interface StatusValue {
+  value: string;
+  name: string;
+  description: string;
+  category: string;
+  is_terminal: boolean;
+  sort_order: number;
+}
+
+/**
+ * The values of a definition in the order in which a row passes them; those beside the chain come last, failures and endings among
+ * them. `order` names the stages of the chain.
+ */
+export function statusValues(status: StatusDefinition, stages: Stages, order: string[]): StatusValue[] {
+  const passed = passedValues(status, stages, order);
+  const ends = Object.values(status.ends).map(String);
+  const terminal = new Set([
+    String(status.failed),
+    ...ends,
+    ...order.flatMap((name) => failures(showsOf(stages[name]))),
+  ]);
+  const place = (value: string) => (passed.includes(value) ? passed.indexOf(value) : passed.length);
+  const listed = Object.entries(status.values).flatMap(([category, values]) =>
+    Object.entries(values).map(([value, texts]) => ({ value, texts, category })),
+  );
+  listed.sort((one, other) => place(one.value) - place(other.value) || byLength(one.value, other.value));
+  return listed.map(({ value, texts, category }, at) => ({
+    value,
+    name: (texts.length > 1 && texts[0]) || value,
+    description: texts.at(-1) ?? '',
+    category,
+    is_terminal: terminal.has(value),
+    sort_order: at + 1,
+  }));
+}
+
+const byLength = (one: string, other: string) => one.length - other.length || (one < other ? -1 : 1);
+
+/** The values that a row passes on its way through the whole chain. */
+function passedValues(status: StatusDefinition, stages: Stages, order: string[]): string[] {
+  const ends = Object.values(status.ends).map(String);
+  const layerOf = (stage: string | undefined) =>
+    Object.keys(status.layers).find((name) => stage !== undefined && status.layers[name]?.stages.includes(stage));
+  const values = order.flatMap((name, place) => {
+    const shows = showsOf(stages[name]);
+    const layer = layerOf(name);
+    const { enter, leave } = (layer !== undefined && status.layers[layer]) || {};
+    const opens = place === 0 || layer !== layerOf(order[place - 1]);
+    const closes = place === order.length - 1 || layer !== layerOf(order[place + 1]);
+    return [
+      opens ? enter : undefined,
+      ...liveValues(shows),
+      ...answersOf(shows)
+        .filter((answer) => !ends.includes(answer))
+        .sort(byLength),
+      shows?.completed,
+      closes ? leave : undefined,
+    ];
+  });
+  return values.filter((value) => value !== undefined).map(String);
+}
+
+/** What a stage shows, with the name of its layer and the values by which that is entered and left. */
+export function showsInLayer(status: StatusDefinition | undefined, name: string, shows: unknown): unknown {
+  if (typeof shows !== 'object' || shows === null) return undefined;
+  const [layer, found] = Object.entries(status?.layers ?? {}).find(([, { stages }]) => stages.includes(name)) ?? [];
+  return { ...shows, ...(found && { layer, enter: found.enter, leave: found.leave }) };
+}

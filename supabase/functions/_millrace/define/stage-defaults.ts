@@ -1,0 +1,20 @@
+/** What a stage that an Edge Function runs says of its work, in seconds, bytes and rows; the compiler writes the same. */
+export const timeoutSeconds = 30;
+export const resultLimitBytes = 1_048_576;
+/** Enough for a stage that waits for seconds, and little enough for what most providers let one account ask at once. */
+const concurrency = 50;
+const batchSize = 10;
+const maxWorkers = 2;
+
+interface Places {
+  concurrency?: number;
+  batchSize?: number;
+  maxWorkers?: number;
+}
+
+/** How many rows of a stage are in work at once: the number of its places, or batch and workers where one of them is given. */
+export function placesOf(given: Places): Places {
+  const byHand = given.batchSize !== undefined || given.maxWorkers !== undefined;
+  if (byHand) return { batchSize: given.batchSize ?? batchSize, maxWorkers: given.maxWorkers ?? maxWorkers };
+  return { concurrency: given.concurrency ?? concurrency };
+}
