@@ -108,6 +108,14 @@ test('a viewer reads all and acts on nothing, and payloads are not theirs', asyn
   expect(await stateOf()).toBe('failed');
 });
 
+test('a series by stage tells of each what it came to in all of the steps', async () => {
+  await engine.sweepAll();
+  const to = new Date((await engine.now()).getTime() + 60_000).toISOString();
+  const { body } = await ask(await user('vera'), 'series', { pipeline: 'flow', to, by_stage: true });
+  expect(body.stages).toMatchObject({ only: { failed: 1, completed: 0, codes: { gone: 1 } } });
+  expect((await ask(await user('vera'), 'series', { pipeline: 'flow' })).body).not.toHaveProperty('stages');
+});
+
 test('an operator acts, under the name of their token, and makes nobody an operator', async () => {
   const operator = await user('otto');
   const asked = { run: live, priority: 2, reason: 'first', request_id: 'r-1', operator: 'adam' };

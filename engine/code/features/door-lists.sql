@@ -153,7 +153,7 @@ declare
   v_from timestamptz;
 begin
   perform millrace.check_asked(p_query, '{"pipeline": "name", "stage": "name", "from": "time",
-    "to": "time", "step_seconds": "seconds"}', 'p_query');
+    "to": "time", "step_seconds": "seconds", "by_stage": "boolean"}', 'p_query');
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   if p_query ? 'stage' then
     perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
@@ -165,12 +165,18 @@ begin
     'points', (
       select coalesce(jsonb_agg(to_jsonb(s) order by s.at), '[]')
       from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
-        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s));
+        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s))
+    || case when p_query -> 'by_stage' = 'true' then jsonb_build_object('stages', (
+      select coalesce(jsonb_object_agg(s.name, to_jsonb(f)), '{}')
+      from millrace.stages s
+      cross join lateral millrace.summed_figures(
+        s.pipeline_id, s.id, v_from, v_to, null) f
+      where s.pipeline_id = v_pipeline.id)) else '{}' end;
 end
 $$;
 comment on function public.millrace_series(jsonb) is
   'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
-  'step_seconds}. For operators.';
+  'step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.';
 
 create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
