@@ -6,6 +6,7 @@ import path from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { isBuilt } from './engine/built.mjs';
+import { arePagesBuilt } from './pages/pages-built.mjs';
 
 const projectFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const modulesFolder = path.join(projectFolder, 'node_modules');
@@ -139,5 +140,5 @@ if (reason) {
   process.exit(1);
 }
 if (!isInstalled()) install();
-if (!isBuilt(projectFolder)) build();
+if (!isBuilt(projectFolder) || !arePagesBuilt(projectFolder)) build();
 run(target, args);

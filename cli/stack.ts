@@ -66,6 +66,7 @@ function printAddresses(ready: Stack, seconds: string, reviewPage: string): void
     'anon key': ready.anonKey,
     'Data folder': ready.dataDir,
     'Review page': reviewPage,
+    "Operator's page": ready.operateLink(),
   };
   console.log(pc.green(`ready in ${seconds} s`));
   for (const [name, value] of Object.entries(rows)) console.log(`  ${pc.bold(name.padEnd(17))} ${value}`);

@@ -1,4 +1,5 @@
 // The whole of Supabase that Millrace needs, without Docker, on free ports of 127.0.0.1.
+import os from 'node:os';
 import path from 'node:path';
 import { takeDataFolder, temporaryDataFolder, temporaryPlace } from './data-folder.ts';
 import { type DatabaseOptions, openDatabaseCluster } from './database/open-cluster.ts';
@@ -10,6 +11,7 @@ import { type FunctionLimits, hostedLimits } from './functions/limits.ts';
 import { createKeyCheck } from './gateway/api-keys.ts';
 import { type Gateway, startGateway } from './gateway/server.ts';
 import { acceptedKeySet, type Keys, readOrCreateKeys, signUserToken } from './keys.ts';
+import { createOperateDoor, type OperateDoor } from './operate/operate-door.ts';
 import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
 import type { Postgres } from './postgres.ts';
@@ -79,6 +81,8 @@ export interface Stack extends Keys {
   functions: FunctionsHost;
   pgNet: PgNet;
   pgCron: PgCron;
+  /** An address that opens the operator's page in one browser, once. */
+  operateLink(): string;
   /** A token of a signed-in user; `claims` such as `{ sub, account_id }`. */
   signUserToken(claims: Record<string, unknown>): Promise<string>;
   stop(): Promise<void>;
@@ -126,6 +130,7 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
     functions: parts.functions,
     pgNet: parts.pgNet,
     pgCron: parts.pgCron,
+    operateLink: parts.door.link,
     signUserToken: (claims) => signUserToken(keys, claims),
     stop: teardown.run,
   };
@@ -154,6 +159,7 @@ interface Base {
 interface Parts extends Pick<Stack, 'postgrest' | 'functions' | 'pgNet' | 'pgCron'> {
   /** The functions' settings, completed by what leads to the services. */
   settings: Record<string, string>;
+  door: OperateDoor;
 }
 
 /** Starts what stands behind the gateway, and opens it. */
@@ -186,8 +192,14 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   teardown.add(() => pgCron.stop());
   // Functions end first: what they release must still find the Data API.
   teardown.add(() => functions.stop());
-  gateway.open({ restPort: postgrest.port, functions, storage });
-  return { settings, postgrest, functions, pgNet, pgCron };
+  const door = createOperateDoor({
+    address: gateway.url,
+    projectUrl: gateway.url,
+    secretKey: keys.secretKey,
+    operator: os.userInfo().username,
+  });
+  gateway.open({ restPort: postgrest.port, functions, storage, door });
+  return { door, settings, postgrest, functions, pgNet, pgCron };
 }
 
 /** Starts the services that the options ask for. Resolves to the functions' settings. */

@@ -385,7 +385,8 @@ test('signed in with a password, the page gets a new token once the old one has 
 test('the stack serves the files of its pages and no others', async () => {
   const get = (path: string) => fetch(`${review.stack.apiUrl}${path}`, { redirect: 'manual' });
   expect((await get('/review')).headers.get('location')).toBe('/review/');
-  expect((await get('/review/review.js')).headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+  const script = /src="\.\/([^"]+)"/.exec(await (await get('/review/')).text())?.[1];
+  expect((await get(`/review/${script}`)).headers.get('content-type')).toBe('text/javascript; charset=utf-8');
   for (const path of [
     '/review/..%2f..%2fpackage.json',
     '/review/none.js',

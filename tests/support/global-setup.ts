@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { writeBuilt } from '../../cli/engine/write-built.ts';
+import { buildPages } from '../../cli/pages/build-pages.ts';
 import { createDataDirectory } from '../../local/platform/database/template.ts';
 import { startPostgres } from '../../local/platform/postgres.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
@@ -27,6 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const dataDir = path.join(folder, 'postgres');
     // For whoever starts Vitest by itself.
     await writeBuilt(root);
+    await buildPages(root);
     await createDataDirectory(dataDir, folder, { folder: path.join(root, 'supabase', 'migrations') });
     const server = await startPostgres({ dataDir, fsync: false, maxConnections: 300, watchdog });
     stop = server.stop;

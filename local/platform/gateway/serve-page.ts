@@ -2,7 +2,7 @@ import fs from 'node:fs/promises';
 import type http from 'node:http';
 import path from 'node:path';
 
-const pagesFolder = path.join(import.meta.dirname, '..', '..', '..', 'pages');
+const pagesFolder = path.join(import.meta.dirname, '..', '..', '..', 'pages', 'dist');
 const mediaTypes: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -10,15 +10,15 @@ const mediaTypes: Record<string, string> = {
 };
 
 /**
- * Answers with a file of a page in pages/, as any static host does; /review leads to /review/. Returns false where there is
- * no such file.
+ * Answers with a file of a page in pages/dist/, as any static host does; /review leads to /review/. Returns false where there
+ * is no such file. The operator's page learns that a door stands beside it.
  */
 export async function servePage(
   pathname: string,
   { method }: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<boolean> {
-  const [, page = '', file] = /^\/([a-z0-9-]+)(?:\/([a-z0-9-]*(?:\.[a-z]+)?))?$/.exec(pathname) ?? [];
+  const [, page = '', file] = /^\/([a-z0-9-]+)(?:\/([\w-]*(?:\.[a-z]+)?))?$/.exec(pathname) ?? [];
   if (page === '' || (method !== 'GET' && method !== 'HEAD')) return false;
   const name = file || 'index.html';
   const content = await fs.readFile(path.join(pagesFolder, page, name)).catch(() => undefined);
@@ -27,8 +27,14 @@ export async function servePage(
     response.writeHead(308, { location: `/${page}/` }).end();
     return true;
   }
-  const type = mediaTypes[path.extname(name)] ?? 'application/octet-stream';
-  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' });
-  response.end(method === 'HEAD' ? undefined : content);
+  response.writeHead(200, {
+    'content-type': mediaTypes[path.extname(name)] ?? 'application/octet-stream',
+    'cache-control': 'no-cache',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "frame-ancestors 'none'",
+  });
+  const isDoor = page === 'operate' && name === 'index.html';
+  const shown = isDoor ? content.toString('utf8').replace('<html', '<html data-door') : content;
+  response.end(method === 'HEAD' ? undefined : shown);
   return true;
 }

@@ -3,6 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { FunctionsHost } from '../functions/host.ts';
+import type { OperateDoor } from '../operate/operate-door.ts';
 import type { Storage } from '../storage/server.ts';
 import type { KeyCheck } from './api-keys.ts';
 import { callFunction } from './call-function.ts';
@@ -15,6 +16,7 @@ export interface Upstreams {
   restPort: number;
   functions: FunctionsHost;
   storage: Storage;
+  door: OperateDoor;
 }
 
 export interface Gateway {
@@ -61,6 +63,7 @@ async function answer(
   const url = new URL(request.url ?? '/', 'http://gateway');
   const [, service, version] = url.pathname.split('/');
   if (version === 'v1' && service === 'functions') return callFunction(parts, url, request, response);
+  if (await parts.door.handle(request, response)) return;
   if (await servePage(url.pathname, request, response)) return;
   if (version !== 'v1' || (service !== 'rest' && service !== 'storage')) {
     return reply(response, 404, { message: 'no Route matched with those values' });

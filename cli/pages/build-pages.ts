@@ -1,0 +1,37 @@
+// Builds the pages in pages/, each into a folder of its own that any static host can serve. Git leaves them alone.
+import fs from 'node:fs';
+import path from 'node:path';
+import { arePagesBuilt, builtPage, notePages, pageNames, pagesDigest } from './pages-built.mjs';
+
+/** Builds the pages of the project in `root`, where they are not what stands in pages/. */
+export async function buildPages(root: string): Promise<void> {
+  if (arePagesBuilt(root)) return;
+  const source = pagesDigest(root);
+  for (const name of pageNames) await buildPage(root, name);
+  notePages(root, source);
+}
+
+/** Builds a page beside its place and moves it there, so that nobody is served half of it. */
+async function buildPage(root: string, name: string): Promise<void> {
+  const { build } = await import('vite');
+  const target = builtPage(root, name);
+  const part = `${target}.${process.pid}`;
+  await build({
+    configFile: false,
+    root: path.join(root, 'pages', name),
+    base: './',
+    logLevel: 'error',
+    oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+    build: {
+      outDir: part,
+      emptyOutDir: true,
+      assetsDir: '.',
+      // What is written into the page itself is what its policy refuses.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      target: 'es2022',
+    },
+  });
+  fs.rmSync(target, { recursive: true, force: true });
+  fs.renameSync(part, target);
+}

@@ -1,0 +1,80 @@
+// Asking again and again, while somebody looks: every five seconds, less often where nothing changes or nobody answers.
+import { type ReadonlySignal, signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+
+/** What was answered last, and whether it still holds. */
+export interface Polled<Answer> {
+  answer: Answer | undefined;
+  /** Why the last time brought nothing. */
+  error: unknown;
+  /** When the last answer came, by this machine's clock. */
+  answeredAt: number;
+}
+
+const restMs = 30_000;
+const askAgain = new Set<() => void>();
+
+/** Asks for all that is on the page at once, as after a deed. */
+export function askNow(): void {
+  for (const again of askAgain) again();
+}
+
+/** What differs between two answers though nothing has happened. */
+const passing = new Set(['now', 'oldest_age', 'last_sweep_at', 'from', 'to']);
+const printOf = (answer: unknown) => JSON.stringify(answer, (name, value) => (passing.has(name) ? undefined : value));
+
+/** Begins to ask; returns how to end it. */
+function keepAsking<Answer>(ask: () => Promise<Answer>, told: { value: Polled<Answer> }, everyMs: number): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let pauseMs = everyMs;
+  let print = '';
+  let round = 0;
+
+  async function next(): Promise<void> {
+    clearTimeout(timer);
+    round += 1;
+    const mine = round;
+    if (document.hidden) return;
+    let polled: Polled<Answer>;
+    try {
+      const answer = await ask();
+      const now = printOf(answer);
+      pauseMs = now === print ? Math.min(pauseMs * 1.5, Math.max(restMs, everyMs)) : everyMs;
+      print = now;
+      polled = { answer, error: undefined, answeredAt: Date.now() };
+    } catch (error) {
+      pauseMs = Math.min(pauseMs * 2, Math.max(restMs, everyMs));
+      polled = { ...told.value, error };
+    }
+    if (mine !== round) return;
+    told.value = polled;
+    timer = setTimeout(next, pauseMs);
+  }
+  function again(): void {
+    pauseMs = everyMs;
+    void next();
+  }
+  const onSight = () => {
+    if (!document.hidden) again();
+  };
+  document.addEventListener('visibilitychange', onSight);
+  askAgain.add(again);
+  void next();
+  return () => {
+    round += 1;
+    clearTimeout(timer);
+    askAgain.delete(again);
+    document.removeEventListener('visibilitychange', onSight);
+  };
+}
+
+/** What `ask` answers, again and again; `key` says what is asked for, and a new one begins anew. */
+export function usePoll<Answer>(
+  key: string,
+  ask: () => Promise<Answer>,
+  everyMs = 5000,
+): ReadonlySignal<Polled<Answer>> {
+  const told = useMemo(() => signal<Polled<Answer>>({ answer: undefined, error: undefined, answeredAt: 0 }), [key]);
+  useEffect(() => keepAsking(ask, told, everyMs), [told, everyMs]);
+  return told;
+}

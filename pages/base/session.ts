@@ -1,0 +1,114 @@
+// Who is signed in at which project, and calls to it in their name. Key and token stay in the window until it is closed.
+import { signal } from '@preact/signals';
+import { Refusal } from './refusal.ts';
+
+/** A project and somebody's way in. */
+export interface Session {
+  url: string;
+  key: string;
+  token: string;
+  /** Gets new tokens, for a session that was opened with a password. */
+  refresh: string | null;
+}
+
+export interface CallOptions {
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+const kept = 'millrace.session';
+const patienceMs = 20_000;
+
+/** Null where nobody is signed in. */
+export const session = signal<Session | null>(null);
+/** Whether the project takes the token no longer; what is shown and typed stays until somebody signs in again. */
+export const hasEnded = signal(false);
+
+/** Signs in, so that a reload finds the session again. */
+export function keepSession(given: Session): void {
+  sessionStorage.setItem(kept, JSON.stringify(given));
+  session.value = given;
+  hasEnded.value = false;
+}
+
+export function readKeptSession(): Session | null {
+  return JSON.parse(sessionStorage.getItem(kept) ?? 'null');
+}
+
+/** Forgets the session, here and in the window. */
+export function forgetSession(): void {
+  sessionStorage.removeItem(kept);
+  session.value = null;
+  hasEnded.value = false;
+}
+
+/** The claims of a token; throws a Refusal where it is none. */
+export function claimsOf(token: string): Record<string, unknown> {
+  try {
+    const payload = token.split('.')[1] ?? '';
+    const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    throw new Refusal(0, { message: 'This is no access token.', hint: 'It has three parts with dots between them.' });
+  }
+}
+
+/** Sends a request; resolves to the answer's JSON. Throws a Refusal. */
+export async function send(url: string, { method = 'GET', body, headers = {} }: CallOptions): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      signal: AbortSignal.timeout(patienceMs),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new Refusal(0, { message: 'The project does not answer.', hint: 'Look at its address and your connection.' });
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Refusal(response.status, answer);
+  return answer;
+}
+
+/** Calls the project in the name of a session, with a new token where the old one has run out. Throws a Refusal. */
+export async function callProject(path: string, options: CallOptions = {}, given = session.value): Promise<unknown> {
+  if (!given) throw new Refusal(401, { message: 'Nobody is signed in.' });
+  const { token } = given;
+  const attempt = (bearer: string) =>
+    send(given.url + path, {
+      ...options,
+      headers: { apikey: given.key, ...(bearer && { authorization: `Bearer ${bearer}` }), ...options.headers },
+    });
+  try {
+    return await attempt(token);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 401) throw error;
+    if (given.token !== token || (await refresh(given))) return await attempt(given.token);
+    if (session.value === given) hasEnded.value = true;
+    throw error;
+  }
+}
+
+let refreshing: Promise<boolean> | null = null;
+
+/** Gets a new token; false when there is none. Calls at once share one. */
+function refresh(given: Session): Promise<boolean> {
+  refreshing ??= renew(given).finally(() => {
+    refreshing = null;
+  });
+  return refreshing;
+}
+
+async function renew(given: Session): Promise<boolean> {
+  if (!given.refresh) return false;
+  const answer = (await send(`${given.url}/auth/v1/token?grant_type=refresh_token`, {
+    method: 'POST',
+    body: { refresh_token: given.refresh },
+    headers: { apikey: given.key },
+  }).catch(() => null)) as { access_token?: string; refresh_token?: string } | null;
+  Object.assign(given, { token: answer?.access_token ?? given.token, refresh: answer?.refresh_token ?? null });
+  if (session.value === given) sessionStorage.setItem(kept, JSON.stringify(given));
+  return answer !== null;
+}

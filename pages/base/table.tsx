@@ -1,0 +1,51 @@
+// Tables of every page: a caption for those who listen, and a region that scrolls by itself where a window is narrow.
+import type { ComponentChildren } from 'preact';
+
+export interface Column<Row> {
+  /** What heads the column. */
+  name: ComponentChildren;
+  cell: (row: Row) => ComponentChildren;
+  /** Whether it holds numbers, which stand to the right. */
+  isNumber?: boolean;
+}
+
+interface TableProps<Row> {
+  label: string;
+  columns: Column<Row>[];
+  rows: Row[];
+  keyOf: (row: Row) => string | number;
+  id?: string;
+  /** What stands there where there is no row. */
+  none?: ComponentChildren;
+}
+
+export function Table<Row>({ label, columns, rows, keyOf, id, none = 'Nothing.' }: TableProps<Row>) {
+  if (rows.length === 0) return <p class="hint">{none}</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <section class="scrolls" aria-label={label} tabIndex={0}>
+      <table id={id}>
+        <thead>
+          <tr>
+            {columns.map(({ name, isNumber }, place) => (
+              <th scope="col" class={isNumber ? 'number' : undefined} key={place}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ cell, isNumber }, place) => (
+                <td class={isNumber ? 'number' : undefined} key={place}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,158 @@
+// What an operator does: a button that says why it is refused, and a dialog that says what will happen before it does.
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { say } from '../base/messages.tsx';
+import { askNow } from '../base/poll.ts';
+import { act, you } from './door.ts';
+import { Trouble } from './fresh.tsx';
+
+export interface Field {
+  name: string;
+  label: string;
+  hint?: string;
+  value?: string | number;
+  /** The least and the most of a number; a field without is a text. */
+  between?: [number, number];
+  isNeeded?: boolean;
+}
+
+export interface Deed {
+  /** What the button says. */
+  label: string;
+  /** What the dialog is called; the label where it is left out. */
+  title?: string;
+  /** What will happen, to how many. */
+  what: ComponentChildren;
+  /** What is sent; with fields, made of what is in them. */
+  request: Record<string, unknown> | ((values: Record<string, string>) => Record<string, unknown>);
+  fields?: Field[];
+  /** Why it cannot be done now. */
+  refused?: string | undefined;
+  harms?: boolean;
+  /** What is said afterwards. */
+  done?: string;
+}
+
+/** Why the one who looks at the page may not act at all. */
+export function mayNotAct(): string | undefined {
+  return you.value?.role === 'viewer' ? 'You may read here, but not act.' : undefined;
+}
+
+interface ButtonProps {
+  label: string;
+  refused?: string | undefined;
+  harms?: boolean | undefined;
+  onClick: () => void;
+}
+
+/** A button that stays reachable when it is refused, and tells why. */
+export function ActButton({ label, refused, harms, onClick }: ButtonProps) {
+  const why = mayNotAct() ?? refused;
+  return (
+    <button
+      type="button"
+      class={harms ? 'harms' : undefined}
+      aria-disabled={why ? 'true' : undefined}
+      title={why}
+      aria-label={why && `${label}: ${why}`}
+      onClick={() => (why ? say(`${label}: ${why}`) : onClick())}
+    >
+      {label}
+    </button>
+  );
+}
+
+/** A button that opens the deed's dialog. */
+export function DeedButton({ deed }: { deed: Deed }) {
+  const { label, refused, harms } = deed;
+  return (
+    <ActButton
+      label={label}
+      refused={refused}
+      harms={harms}
+      onClick={() => openDialog(() => <DeedDialog deed={deed} />)}
+    />
+  );
+}
+
+/** The fields of a deed, each with a label of its own. */
+export function Fields({ fields }: { fields: Field[] }) {
+  return (
+    <>
+      {fields.map(({ name, label, hint, value, between, isNeeded }) => (
+        <div key={name}>
+          <label for={`deed-${name}`}>{label}</label>
+          <input
+            id={`deed-${name}`}
+            name={name}
+            {...({ type: between ? 'number' : 'text', min: between?.[0], max: between?.[1] } as { type: 'text' })}
+            defaultValue={value?.toString() ?? ''}
+            required={isNeeded ?? false}
+            maxLength={2000}
+            aria-describedby={hint && `deed-${name}-hint`}
+          />
+          {hint && (
+            <p class="hint" id={`deed-${name}-hint`}>
+              {hint}
+            </p>
+          )}
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** Reads a form's fields, without those that are empty. */
+export function readFields(form: HTMLFormElement): Record<string, string> {
+  const values = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== ''));
+}
+
+export const reasonField: Field = {
+  name: 'reason',
+  label: 'Reason',
+  hint: 'Stands in the journal, for whoever asks later.',
+};
+
+function DeedDialog({ deed }: { deed: Deed }) {
+  const { label, title = label, what, request, fields = [], harms, done } = deed;
+  const error = useSignal<unknown>(undefined);
+  const isBusy = useSignal(false);
+
+  async function submit(event: SubmitEvent): Promise<void> {
+    event.preventDefault();
+    const values = readFields(event.currentTarget as HTMLFormElement);
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      const { reason } = values;
+      await act({ ...(typeof request === 'function' ? request(values) : request), ...(reason && { reason }) });
+      closeDialog();
+      say(done ?? `${title}: done.`);
+      askNow();
+    } catch (refusal) {
+      error.value = refusal;
+    } finally {
+      isBusy.value = false;
+    }
+  }
+
+  return (
+    <Dialog title={title}>
+      <p>{what}</p>
+      <form onSubmit={submit}>
+        <Fields fields={[...fields, reasonField]} />
+        {error.value !== undefined && <Trouble error={error.value} />}
+        <div class="actions">
+          <button type="submit" class={harms ? 'harms' : 'first'} disabled={isBusy.value}>
+            {label}
+          </button>
+          <button type="button" onClick={closeDialog}>
+            Leave it
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

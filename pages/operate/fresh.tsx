@@ -1,0 +1,49 @@
+// What every screen says of what it asked: that it waits, that it was refused, or that its figures are old.
+import type { ComponentChildren } from 'preact';
+import { span } from '../base/format.tsx';
+import type { Polled } from '../base/poll.ts';
+import { Refusal } from '../base/refusal.ts';
+import { Words } from '../base/words.tsx';
+
+const unknownFunction = /could not find the function|schema cache/i;
+
+/** Says why an answer failed to come, and what to do. */
+export function Trouble({ error }: { error: unknown }) {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof Refusal ? error.hint : '';
+  return (
+    <div class="trouble" role="alert">
+      <p>
+        <Words text={message} most={1000} />
+      </p>
+      <p>
+        {unknownFunction.test(message) ? (
+          'The engine in this database is older or newer than this page: upgrade the engine, or take the page of its release.'
+        ) : (
+          <Words text={hint} most={1000} />
+        )}
+      </p>
+    </div>
+  );
+}
+
+interface FreshProps<Answer> {
+  of: Polled<Answer>;
+  children: (answer: Answer) => ComponentChildren;
+}
+
+/** Draws an answer, with what there is to say of its age; old figures stay, marked as such. */
+export function Fresh<Answer>({ of: { answer, error, answeredAt }, children }: FreshProps<Answer>) {
+  if (answer === undefined) return error ? <Trouble error={error} /> : <p class="hint">Asking the project …</p>;
+  return (
+    <>
+      {error !== undefined && (
+        <>
+          <Trouble error={error} />
+          <p class="stale">⚠ What you see is {span(Date.now() - answeredAt)} old.</p>
+        </>
+      )}
+      <div class={error === undefined ? undefined : 'old'}>{children(answer)}</div>
+    </>
+  );
+}

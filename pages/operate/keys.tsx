@@ -1,0 +1,165 @@
+// The keyboard: a palette that finds screens, pipelines and runs, and letters that lead to screens.
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { Words } from '../base/words.tsx';
+import type { ListedRun, Overview } from './answers.ts';
+import { read } from './door.ts';
+import { go, to } from './route.ts';
+import { screens } from './screens.ts';
+
+const isTyping = ({ target }: Event) =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** Listens to the keys of the page; returns how to leave off. */
+export function listenToKeys(): () => void {
+  let isGoing = false;
+  function onKey(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector('dialog')) return;
+    const wasGoing = isGoing;
+    isGoing = event.key === 'g';
+    const screen = wasGoing && Object.entries(screens).find(([, { key }]) => key === event.key)?.[0];
+    if (screen) go(to(screen));
+    else if (event.key === '/') openPalette();
+    else if (event.key === '?') openHelp();
+    else return;
+    event.preventDefault();
+  }
+  document.addEventListener('keydown', onKey);
+  return () => document.removeEventListener('keydown', onKey);
+}
+
+export const openPalette = () => openDialog(() => <Palette />);
+export const openHelp = () => openDialog(() => <Help />);
+
+interface Hit {
+  address: string;
+  title: string;
+  kind: string;
+}
+
+const screenHits = (): Hit[] =>
+  Object.entries(screens)
+    .filter(([, { key }]) => key !== undefined)
+    .map(([name, { title }]) => ({ address: to(name), title, kind: 'screen' }));
+
+/** Runs by what somebody has in hand: the number of a run or an attempt, the key of a row, a label, a trace. */
+async function findRuns(text: string): Promise<Hit[]> {
+  const { runs } = await read<{ runs: ListedRun[] }>('search', { text });
+  return runs.map((run) => ({
+    address: to('run', run.run),
+    title: `${run.label ?? run.entity} – ${run.pipeline}, ${run.status}`,
+    kind: `run ${run.run}`,
+  }));
+}
+
+async function pipelineHits(): Promise<Hit[]> {
+  const { pipelines } = await read<Overview>('overview');
+  return pipelines.map(({ pipeline }) => ({ address: to('pipeline', pipeline), title: pipeline, kind: 'pipeline' }));
+}
+
+const matching = (hits: Hit[], text: string) =>
+  hits.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase())).slice(0, 20);
+
+function Palette() {
+  const text = useSignal('');
+  const known = useSignal<Hit[]>(screenHits());
+  const found = useSignal<Hit[]>([]);
+  const place = useSignal(0);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    input.current?.focus();
+    pipelineHits().then(
+      (hits) => {
+        known.value = [...known.value, ...hits];
+      },
+      () => {},
+    );
+  }, []);
+  useEffect(() => {
+    found.value = [];
+    const asked = text.value.trim();
+    if (asked === '') return;
+    const timer = setTimeout(async () => {
+      const hits = await findRuns(asked).catch(() => []);
+      if (text.value.trim() === asked) found.value = hits;
+    }, 200);
+    return () => clearTimeout(timer);
+  }, [text.value]);
+  const hits = [...matching(known.value, text.value.trim()), ...found.value];
+  const chosen = hits[Math.min(place.value, hits.length - 1)];
+  function open(hit: Hit | undefined): void {
+    if (!hit) return;
+    closeDialog();
+    go(hit.address);
+  }
+  return (
+    <Dialog title="Search">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          open(chosen);
+        }}
+      >
+        <label for="palette">A screen, a pipeline, or a run by its number, row, label or trace</label>
+        <input
+          id="palette"
+          ref={input}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+            place.value = 0;
+          }}
+          onKeyDown={(event) => {
+            const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+            if (step === 0) return;
+            event.preventDefault();
+            place.value = Math.max(0, Math.min(hits.length - 1, place.value + step));
+          }}
+        />
+      </form>
+      <p class="hint" role="status">
+        {hits.length === 0 ? 'Nothing is called so.' : 'Enter opens the marked one; the arrows move the mark.'}
+      </p>
+      <ul class="hits">
+        {hits.map((hit) => (
+          <li key={hit.address}>
+            <a href={hit.address} onClick={closeDialog} class={hit === chosen ? 'chosen' : undefined}>
+              <Words text={hit.title} most={120} /> <span class="hint">{hit.kind}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={closeDialog}>
+        Close
+      </button>
+    </Dialog>
+  );
+}
+
+function Help() {
+  const keys: [string, string][] = [
+    ['/', 'search'],
+    ['?', 'these keys'],
+    ['Esc', 'close a dialog'],
+    ...Object.values(screens).flatMap(({ key, title }): [string, string][] => (key ? [[`g ${key}`, title]] : [])),
+  ];
+  return (
+    <Dialog title="Keys">
+      <dl>
+        {keys.map(([key, does]) => (
+          <>
+            <dt key={key}>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </>
+        ))}
+      </dl>
+      <button type="button" onClick={closeDialog}>
+        Close
+      </button>
+    </Dialog>
+  );
+}

@@ -1,0 +1,41 @@
+// The operator's page: opened by a server on one's own machine, or by signing in at a project.
+import 'uplot/dist/uPlot.min.css';
+import '../base/base.css';
+import './operate.css';
+import { render } from 'preact';
+import { complain, Messages } from '../base/messages.tsx';
+import { keepSession, readKeptSession, session } from '../base/session.ts';
+import { readLink, SignIn } from '../base/sign-in.tsx';
+import { isLocal, openLocalDoor, operator } from './door.ts';
+import { Shell } from './shell.tsx';
+
+const spent =
+  'The server on this machine lets in whoever comes by its link, and a link is good for one time. Ask for a new one where you started it, or sign in at the project.';
+
+/** What a link brings, if anything. */
+let link: ReturnType<typeof readLink>;
+
+function Page() {
+  if (session.value || operator.value) return <Shell />;
+  return (
+    <>
+      <header>
+        <h1>Millrace</h1>
+      </header>
+      <Messages />
+      <main id="main" tabIndex={-1}>
+        <SignIn {...(link && { given: link })} {...(isLocal && { note: spent })} />
+      </main>
+    </>
+  );
+}
+
+async function start(): Promise<void> {
+  if (isLocal) await openLocalDoor().catch(complain);
+  link = readLink();
+  const kept = readKeptSession();
+  if (kept && !link && operator.value === null) keepSession(kept);
+  render(<Page />, document.getElementById('page') as HTMLElement);
+}
+
+void start();

@@ -1,0 +1,258 @@
+// Which pipelines run, which stage is behind, since when and why: what needs a person first.
+import { Ago, count, dollars, Moment, sinceMs, span } from '../base/format.tsx';
+import { usePoll } from '../base/poll.ts';
+import { Words } from '../base/words.tsx';
+import type { Alert, Overview as Answer, Bulk, Figures, PipelineHealth, Series, StageHealth } from './answers.ts';
+import { read, readOverview } from './door.ts';
+import { Fresh } from './fresh.tsx';
+import { to } from './route.ts';
+import { Spark } from './spark.tsx';
+import { State } from './states.tsx';
+
+/** A sweep that ran longer ago than this is one that does not run. */
+const sweepBoundMs = 60_000;
+/** Of a pipeline with more stages those are shown that have something to do. */
+const mostStages = 12;
+
+const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
+
+/** What happened at a pipeline in the last hour, and at each of its stages. */
+export const askHour = (pipeline: string) => read<Series>('series', { pipeline, by_stage: true });
+
+export function Overview() {
+  const overview = usePoll('overview', readOverview);
+  const alerts = usePoll('alerts', askAlerts);
+  return (
+    <Fresh of={overview.value}>
+      {(answer) => (
+        <>
+          <Engine sweptAt={answer.last_sweep_at} />
+          <OpenAlerts alerts={alerts.value.answer?.alerts ?? []} />
+          <Bulks bulks={answer.bulks} />
+          {answer.pipelines.length === 0 && (
+            <p>No pipeline yet that you see. Define one, or ask an admin to let you see it.</p>
+          )}
+          <div class="cards">
+            {sorted(answer).map(([pipeline, stages]) =>
+              isQuiet(pipeline, stages) ? (
+                <Quiet key={pipeline.pipeline} pipeline={pipeline} stages={stages} />
+              ) : (
+                <Card key={pipeline.pipeline} pipeline={pipeline} stages={stages} />
+              ),
+            )}
+          </div>
+        </>
+      )}
+    </Fresh>
+  );
+}
+
+/** The pipelines with their stages: first those with alerts, then what is late, dead, paused, and what has most to do. */
+function sorted({ pipelines, stages }: Answer): [PipelineHealth, StageHealth[]][] {
+  const of = Map.groupBy(stages, ({ pipeline }) => pipeline);
+  const sum = (name: string, what: (stage: StageHealth) => number) =>
+    (of.get(name) ?? []).reduce((all, stage) => all + what(stage), 0);
+  const need = ({ pipeline, open_alerts, enabled }: PipelineHealth) => [
+    Number.parseInt(open_alerts.replaceAll(',', ''), 10),
+    sum(pipeline, ({ late }) => late),
+    sum(pipeline, ({ failed }) => failed),
+    enabled ? 0 : 1,
+    sum(pipeline, ({ enabled: isOn, throttle, bypass }) => (!isOn || throttle || bypass ? 1 : 0)),
+    sum(pipeline, ({ ready, started, waiting, in_backoff }) => ready + started + waiting + in_backoff),
+  ];
+  const ranked = pipelines.map((pipeline) => ({ pipeline, needs: need(pipeline) }));
+  ranked.sort((a, b) => a.needs.reduce((order, value, place) => order || (b.needs[place] ?? 0) - value, 0));
+  return ranked.map(({ pipeline }) => [pipeline, of.get(pipeline.pipeline) ?? []]);
+}
+
+function Engine({ sweptAt }: { sweptAt: string | null }) {
+  const isKnown = sweptAt !== null && !Number.isNaN(Date.parse(sweptAt));
+  if (isKnown && sinceMs(sweptAt) < sweepBoundMs) {
+    return (
+      <p class="engine">
+        <State is="completed">The engine is well</State>{' '}
+        <span class="hint">
+          its sweep ran <Ago at={sweptAt} />
+        </span>
+      </p>
+    );
+  }
+  return (
+    <p class="engine trouble">
+      <State is="alert">The engine's sweep does not run</State>: it ran {isKnown ? <Ago at={sweptAt} /> : 'never'}.
+      Retries, deadlines and lost wake-ups wait for it. Look whether pg_cron runs (millrace.doctor() says why not).
+    </p>
+  );
+}
+
+function OpenAlerts({ alerts }: { alerts: Alert[] }) {
+  if (alerts.length === 0) return null;
+  return (
+    <section class="alerts" aria-label="Open alerts">
+      <h3>
+        <State is="alert">{`Open alerts: ${alerts.length === 20 ? '20 or more' : alerts.length}`}</State>
+      </h3>
+      <ul>
+        {alerts.slice(0, 5).map((alert) => (
+          <li key={alert.id}>
+            <a href={to('alerts', '', { pipeline: alert.pipeline })}>
+              <Words text={alert.message} most={160} />
+            </a>{' '}
+            <span class="hint">
+              since <Moment at={alert.raised_at} />
+              {alert.acknowledged_by && ', seen to by '}
+              <Words text={alert.acknowledged_by} most={40} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Bulks({ bulks }: { bulks: Bulk[] }) {
+  if (bulks.length === 0) return null;
+  return (
+    <section aria-label="Bulks under way">
+      <h3>Bulks under way</h3>
+      <ul>
+        {bulks.map((bulk) => (
+          <li key={bulk.bulk}>
+            <a href={to('bulk', bulk.bulk)}>
+              {bulk.do.verb} in {bulk.filter.pipeline}
+            </a>
+            : {count(bulk.done)} of {bulk.preview.runs} done, {count(bulk.faults)} faults; by{' '}
+            <Words text={bulk.by ?? 'SQL'} most={40} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface CardProps {
+  pipeline: PipelineHealth;
+  stages: StageHealth[];
+}
+
+/** A pipeline with nothing to do, in one line. */
+function Quiet({ pipeline, stages }: CardProps) {
+  return (
+    <section class="card quiet" aria-label={pipeline.pipeline}>
+      <h3>
+        <a href={to('pipeline', pipeline.pipeline)}>
+          <Words text={pipeline.pipeline} most={100} />
+        </a>
+      </h3>
+      <p class="hint">
+        {stages.length} {stages.length === 1 ? 'stage' : 'stages'}, nothing to do
+      </p>
+    </section>
+  );
+}
+
+function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: CardProps) {
+  // Figures go by the minute.
+  const hour = usePoll(`hour ${pipeline}`, () => askHour(pipeline), 60_000);
+  const points = hour.value.answer?.points ?? [];
+  const busy = stages.filter(isBusy);
+  const shown = stages.length > mostStages ? busy.slice(0, mostStages) : stages;
+  const spent = Object.values(hour.value.answer?.stages ?? {}).reduce((all, { cost_usd }) => all + cost_usd, 0);
+  return (
+    <section class="card" aria-label={pipeline}>
+      <div class="card-head">
+        <h3>
+          <a href={to('pipeline', pipeline)}>
+            <Words text={pipeline} most={100} />
+          </a>{' '}
+          {!enabled && <State is="paused" title={paused?.reason ?? ''} />}{' '}
+          {open_alerts !== '0' && (
+            <a href={to('alerts', '', { pipeline })}>
+              <State is="alert">{`${open_alerts} alert${open_alerts === '1' ? '' : 's'}`}</State>
+            </a>
+          )}
+        </h3>
+        {points.length > 0 && <Spark points={points} of={pipeline} />}
+        <Hour points={points} spent={spent} />
+      </div>
+      <ol class="stages">
+        {shown.map((stage) => (
+          <Stage key={stage.stage} stage={stage} figures={hour.value.answer?.stages?.[stage.stage]} />
+        ))}
+      </ol>
+      {shown.length < stages.length && (
+        <p class="hint">
+          {stages.length - shown.length} more stages
+          {busy.length <= mostStages && ', which have nothing to do'}:{' '}
+          <a href={to('pipeline', pipeline)}>all of them</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+const isBusy = (s: StageHealth) =>
+  s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
+
+const isQuiet = ({ enabled, open_alerts }: PipelineHealth, stages: StageHealth[]) =>
+  enabled && open_alerts === '0' && !stages.some(isBusy);
+
+/** What the last hour came to, of runs as a whole. */
+function Hour({ points, spent }: { points: Figures[]; spent: number }) {
+  const sum = (what: (point: Figures) => number) => points.reduce((all, point) => all + what(point), 0);
+  return (
+    <p class="hint hour">
+      Runs in the last hour: {count(sum(({ completed }) => completed))} completed, {count(sum(({ failed }) => failed))}{' '}
+      failed{spent > 0 && `, ${dollars(spent)} spent`}
+    </p>
+  );
+}
+
+/** The counts of a stage, each a way to its runs. */
+function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | undefined }) {
+  const { pipeline, stage: name, ready, in_backoff, started, waiting, failed, late, oldest_age } = stage;
+  const here = { pipeline, stage: name };
+  const counts: [string, number, string, string][] = [
+    ['ready', ready, to('runs', '', { ...here, status: 'running' }), ''],
+    ['in work', started, to('runs', '', { ...here, status: 'running' }), ''],
+    ['waiting', waiting, to('runs', '', { ...here, status: 'running' }), ''],
+    ['in backoff', in_backoff, to('runs', '', { ...here, status: 'running' }), ''],
+    ['late', late, to('runs', '', { ...here, status: 'running' }), 'warn'],
+    ['dead', failed, to('runs', '', { ...here, status: 'failed' }), 'bad'],
+  ];
+  const told = counts.filter(([what, many]) => many > 0 || ['ready', 'in work'].includes(what));
+  return (
+    <li>
+      <a class="stage-name" href={to('pipeline', pipeline, { stage: name })}>
+        <Words text={name} most={60} />
+      </a>
+      <span class="marks">
+        <Marks stage={stage} />
+      </span>
+      <span class="counts">
+        {told.map(([what, many, address, tone]) => (
+          <a key={what} href={address} class={many === 0 ? 'none' : tone}>
+            <b>{count(many)}</b> {what}
+          </a>
+        ))}
+      </span>
+      <span class="hint">
+        {oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`}
+        {figures && figures.run_p50_ms !== null && ` p50 ${span(figures.run_p50_ms)}, p95 ${span(figures.run_p95_ms)}`}
+      </span>
+    </li>
+  );
+}
+
+/** What people have done to a stage that holds rows back, and why. */
+export function Marks({ stage: { enabled, paused, throttle, bypass } }: { stage: StageHealth }) {
+  const why = (said: { by: string | null; reason: string | null } | null) =>
+    said ? [said.by && `by ${said.by}`, said.reason].filter(Boolean).join(': ') : '';
+  return (
+    <>
+      {!enabled && <State is="paused" title={why(paused)} />}
+      {throttle && <State is="throttled" title={why(throttle)} />}
+      {bypass && <State is="bypassed" />}
+    </>
+  );
+}

@@ -1,0 +1,35 @@
+// States, told by a word and a shape, never by colour alone.
+const shapes: Record<string, [string, string]> = {
+  running: ['▶', 'busy'],
+  started: ['▶', 'busy'],
+  queued: ['●', 'busy'],
+  waiting: ['◔', 'busy'],
+  completed: ['✓', 'good'],
+  done: ['✓', 'good'],
+  failed: ['✗', 'bad'],
+  cancelled: ['⊘', 'soft'],
+  skipped: ['↷', 'soft'],
+  superseded: ['↺', 'soft'],
+  paused: ['⏸', 'warn'],
+  throttled: ['◑', 'warn'],
+  bypassed: ['⤼', 'warn'],
+  late: ['⏰', 'warn'],
+  alert: ['▲', 'bad'],
+  gate: ['⧖', 'soft'],
+};
+
+interface StateProps {
+  is: string;
+  /** What is shown in place of the state's own name. */
+  children?: string;
+  title?: string;
+}
+
+export function State({ is, children, title }: StateProps) {
+  const [shape, tone] = shapes[is] ?? ['○', 'soft'];
+  return (
+    <span class={`state ${tone}`} title={title}>
+      <span aria-hidden="true">{shape}</span> {children ?? is.replaceAll('_', ' ')}
+    </span>
+  );
+}

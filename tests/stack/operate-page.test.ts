@@ -1,0 +1,136 @@
+// The operator's page in a real Chromium, on a real stack: opened by a link and by signing in, by mouse and by keyboard.
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import zlib from 'node:zlib';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { OperateStack } from '../support/operate-stack.ts';
+
+let operate: OperateStack;
+beforeAll(async () => {
+  operate = await OperateStack.start();
+});
+afterEach(async () => {
+  await operate.closeWindows();
+});
+afterAll(() => operate?.stop());
+
+const builtFolder = path.join(import.meta.dirname, '..', '..', 'pages', 'dist', 'operate');
+const title = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 2, name }).waitFor();
+const shoot = async (page: Page, name: string) => {
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
+};
+
+/** What axe finds against WCAG 2.2 A and AA, each with where. */
+async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+    const { axe } = window as unknown as {
+      axe: { run: (what: unknown, how: unknown) => Promise<{ violations: never[] }> };
+    };
+    return (await axe.run(document, { runOnly: { type: 'tag', values: tags } })).violations as unknown[];
+  });
+  return (found as { id: string; nodes: { html: string }[] }[]).map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
+
+/** Screens with something on them to wait for. */
+const screens: [name: string, address: string, shown: string][] = [['overview', '#/', 'no_address']];
+
+test.each([
+  ['light', false, 1280],
+  ['dark', true, 390],
+] as const)('no screen has a barrier, %s, and none is wider than its window', async (theme, dark, width) => {
+  const page = await operate.atMachine({ dark, width });
+  for (const [name, address, shown] of screens) {
+    await page.goto(operate.pageUrl + address);
+    await page.getByText(shown).first().waitFor();
+    await shoot(page, `${name}-${theme}`);
+    expect({ name, found: await barriers(page) }).toEqual({ name, found: [] });
+    expect({ name, width: await page.evaluate(() => document.documentElement.scrollWidth) }).toEqual({ name, width });
+  }
+});
+
+test('the page keeps to its size, to its own origin and to a strict policy', () => {
+  const files = fs.readdirSync(builtFolder).map((name) => fs.readFileSync(path.join(builtFolder, name)));
+  const sum = (sizes: number[]) => sizes.reduce((all, size) => all + size, 0);
+  expect(sum(files.map((file) => file.length))).toBeLessThanOrEqual(300_000);
+  expect(sum(files.map((file) => zlib.gzipSync(file).length))).toBeLessThanOrEqual(100_000);
+  const page = fs.readFileSync(path.join(builtFolder, 'index.html'), 'utf8');
+  const policy = /http-equiv="Content-Security-Policy"\s+content="([^"]+)"/.exec(page)?.[1] ?? '';
+  const rules = Object.fromEntries(policy.split('; ').map((rule) => [rule.split(' ')[0], rule.split(' ').slice(1)]));
+  expect(rules).toMatchObject({ 'default-src': ["'none'"], 'script-src': ["'self'"], 'style-src': ["'self'"] });
+  expect(policy).not.toMatch(/unsafe|\*(?!\b)(?!;| http|$)/);
+  expect(page).not.toMatch(/(src|href)="(https?:)?\/\//);
+});
+
+test('a link opens the page once, and then the cookie alone, which no script reads', async () => {
+  const link = operate.stack.operateLink();
+  const page = await operate.visit(link);
+  await title(page, 'Overview');
+  expect(new URL(page.url()).hash).toBe('');
+  const [cookie] = await page.context().cookies();
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/operate' });
+  await page.reload();
+  await title(page, 'Overview');
+  expect(JSON.stringify(await page.evaluate(() => ({ ...sessionStorage, ...localStorage })))).not.toContain(
+    'sb_secret',
+  );
+
+  const other = await operate.visit(link);
+  await other.getByRole('alert').filter({ hasText: 'This link was used before' }).waitFor();
+  await title(other, 'Sign in');
+
+  await page.getByRole('button', { name: 'Leave' }).click();
+  await title(page, 'Sign in');
+});
+
+/** Asks the local door with these headers; resolves to the status of its answer. */
+function knock(name: string, headers: Record<string, string>, body: unknown = { p_query: {} }): Promise<number> {
+  const { port } = new URL(operate.pageUrl);
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path: `/operate/api/${name}`, method: 'POST', headers };
+    const request = http.request(options, (answer) => resolve(answer.resume().statusCode ?? 0));
+    request.once('error', reject).end(JSON.stringify(body));
+  });
+}
+
+test('the door lets in nobody without its cookie, from another origin or under another name', async () => {
+  const page = await operate.atMachine();
+  const [{ name = '', value = '' } = {}] = await page.context().cookies();
+  const { origin, host } = new URL(operate.pageUrl);
+  const own = { host, origin, cookie: `${name}=${value}`, 'content-type': 'application/json' };
+  expect(await knock('millrace_overview', own)).toBe(200);
+  expect(await knock('millrace_overview', { ...own, cookie: `${name}=made-up` })).toBe(401);
+  expect(await knock('millrace_overview', { ...own, origin: 'https://evil.test' })).toBe(403);
+  expect(await knock('millrace_overview', { ...own, host: 'evil.test', origin: 'http://evil.test' })).toBe(403);
+  expect(await knock('millrace_claim', own)).toBe(404);
+  expect(await knock('enter', own, { token: 'made-up' })).toBe(403);
+});
+
+test('whoever signs in sees what their role allows, and a stranger hears that they are none', async () => {
+  const page = await operate.signedInAs('vera');
+  await page.getByText('viewer').first().waitFor();
+  await page.reload();
+  await title(page, 'Overview');
+
+  const stranger = await operate.visit(operate.pageUrl);
+  await stranger.getByLabel('Publishable key').fill(operate.stack.publishableKey);
+  await stranger
+    .getByRole('textbox', { name: 'Access token' })
+    .fill(await operate.stack.signUserToken({ sub: 'nobody' }));
+  await stranger.getByRole('button', { name: 'Sign in' }).click();
+  await stranger.getByRole('alert').filter({ hasText: 'you are no operator here' }).waitFor();
+});
+
+test('figures that cannot be asked for anew stay, and their age is told', async () => {
+  const page = await operate.atMachine();
+  await page.route('**/api/millrace_*', (route) => route.abort());
+  await page.getByText(/What you see is .* old/).waitFor();
+  await page.getByRole('link', { name: 'orders', exact: true }).waitFor();
+  await page.unroute('**/api/millrace_*');
+  await page.getByText(/What you see is .* old/).waitFor({ state: 'hidden' });
+});

@@ -1,0 +1,145 @@
+// A stack with a pipeline in the middle of its work, and people at the operator's page, each with a browser of their own.
+import pg from 'pg';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { launchChromium } from './chromium.ts';
+import type { Row } from './engine.ts';
+import { ProjectStack } from './project-stack.ts';
+import { completed, failed, Worker, waiting } from './worker.ts';
+
+/** What a row or a service might say to whoever looks at it. */
+export const hostile = '<img src=x onerror="document.title=1"><b>Tea</b>\u202Ecod\u0007';
+
+const definition = {
+  pipeline: 'orders',
+  entity: { table: 'public.orders', key: 'id', projection: 'none', label: 'name' },
+  stages: [
+    { name: 'read', kind: 'function', function: 'orders-read' },
+    { name: 'price', kind: 'function', function: 'orders-price', needs: ['read'] },
+    { name: 'label', kind: 'function', function: 'orders-label', needs: ['price'] },
+    { name: 'invoice', kind: 'function', function: 'orders-invoice', needs: ['price'] },
+    {
+      name: 'ship',
+      kind: 'external',
+      function: 'orders-ship',
+      needs: ['label', 'invoice'],
+      completion: { callback: true },
+    },
+  ].map((stage) => ({ batch_size: 50, ...stage })),
+};
+
+export class OperateStack extends ProjectStack {
+  #browser: Browser | undefined;
+  #worker: pg.Client | undefined;
+  readonly #contexts: BrowserContext[] = [];
+  /** What the pages wrote to the console as errors, and whom else they asked. */
+  readonly faults: string[] = [];
+
+  static async start(): Promise<OperateStack> {
+    const operate = new OperateStack(await ProjectStack.launch({ services: false }));
+    try {
+      operate.#browser = await launchChromium();
+      operate.#worker = new pg.Client({ connectionString: operate.stack.superDbUrl });
+      await operate.#worker.connect();
+      await operate.#worker.query('set role service_role');
+      await operate.#fill();
+    } catch (error) {
+      await operate.stop();
+      throw error;
+    }
+    return operate;
+  }
+
+  override async stop(): Promise<void> {
+    await this.#worker?.end();
+    await this.#browser?.close();
+    await super.stop();
+  }
+
+  get pageUrl(): string {
+    return `${this.stack.apiUrl}/operate/`;
+  }
+
+  /** Forty orders on their way, of which some failed for good, some wait and one has a name that means ill. */
+  async #fill(): Promise<void> {
+    await this.rows(`create table public.orders (id bigint generated always as identity primary key, name text);
+      create index on public.orders (name text_pattern_ops);
+      grant select, insert, update, delete on public.orders to service_role`);
+    await this.rows('select millrace.define($1)', [JSON.stringify(definition)]);
+    await this.rows(`insert into public.orders (name) select 'Order ' || n from generate_series(1, 39) n`);
+    await this.rows('insert into public.orders (name) values ($1)', [hostile]);
+    await this.rows(`select millrace.start('orders', id::text) from public.orders order by id`);
+    await this.#work('read', (item, n) =>
+      n < 3 ? failed(item, { code: 'unreadable', message: 'the file has no text', permanent: true }) : completed(item),
+    );
+    await this.#work('price', (item, n) => {
+      if (n < 4) return failed(item, { code: 'rate_limited', message: 'the model asks for patience' });
+      return { ...completed(item, { total: n }), usage: { cost_usd: 0.004, input_tokens: 900, output_tokens: 80 } };
+    });
+    await this.#work('label', (item) => completed(item), 20);
+    await this.#work('invoice', (item, n) =>
+      n > 0 && n < 19
+        ? completed(item, { note: 'sent' })
+        : failed(item, { code: 'no_address', message: hostile, detail: 'nothing on line 3', permanent: true }),
+    );
+    await this.#work('ship', (item, n) => waiting(item, `job-${n}`), 10);
+    await this.rows(`insert into millrace.operators (subject, role, payloads)
+      values ('vera', 'viewer', false), ('otto', 'operator', true), ('adam', 'admin', true)`);
+    await this.sweep();
+  }
+
+  /** Does a stage's work: of up to `most` rows, as `outcome` says. */
+  async #work(stage: string, outcome: (item: Row & { attempt: number; token: string }, n: number) => Row, most = 50) {
+    const worker = Worker.over(this.#worker as pg.Client, stage, 'orders');
+    const items = await worker.take(most);
+    await worker.report(...items.map((item, n) => outcome({ ...item }, n)));
+    await worker.leave();
+  }
+
+  /** A new browser window at an address of the page. */
+  async visit(url: string, options: { dark?: boolean; width?: number } = {}): Promise<Page> {
+    const context = (await this.#browser?.newContext({
+      viewport: { width: options.width ?? 1280, height: 900 },
+      colorScheme: options.dark ? 'dark' : 'light',
+    })) as BrowserContext;
+    this.#contexts.push(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    page.on('pageerror', (error) => this.faults.push(String(error)));
+    page.on('console', (message) => {
+      // Chromium reports each answer that is no success, also those that the page shows.
+      if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
+        this.faults.push(message.text());
+    });
+    page.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (protocol !== 'data:' && origin !== new URL(this.stack.apiUrl).origin)
+        this.faults.push(`asked ${request.url()}`);
+    });
+    await page.goto(url);
+    return page;
+  }
+
+  /** A window that a link has opened. */
+  async atMachine(options: { dark?: boolean; width?: number } = {}): Promise<Page> {
+    const page = await this.visit(this.stack.operateLink(), options);
+    await page.getByRole('heading', { level: 2, name: 'Overview' }).waitFor();
+    return page;
+  }
+
+  /** A window of somebody who signs in with a token. */
+  async signedInAs(subject: string): Promise<Page> {
+    const page = await this.visit(this.pageUrl);
+    await page.getByLabel('Publishable key').fill(this.stack.publishableKey);
+    await page.getByRole('textbox', { name: 'Access token' }).fill(await this.stack.signUserToken({ sub: subject }));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { level: 2, name: 'Overview' }).waitFor();
+    return page;
+  }
+
+  /** Closes all windows; fails the test when a page met an error of its own or asked anybody else. */
+  async closeWindows(): Promise<void> {
+    for (const context of this.#contexts.splice(0)) await context.close();
+    expect(this.faults.splice(0)).toEqual([]);
+  }
+}
