@@ -2,8 +2,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { functionGraph } from '../../cli/check/function-graph.ts';
 import { checkFunctionSizes, type FunctionSize, functionSizes } from '../../cli/check/function-sizes.ts';
 import { projectFolder } from '../../cli/check/run-program.ts';
+import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
 
 const { dependencies, devDependencies } = JSON.parse(
   fs.readFileSync(path.join(projectFolder, 'package.json'), 'utf8'),
@@ -83,4 +85,14 @@ test('a function over its budget is named with its heaviest packages', async () 
       /^job-poll: 1\.\d\d MB, at most 1\.2\. Its heaviest parts: openai@\S+ 0\.\d\d, zod@\S+ 0\.\d\d, /,
     ),
   ]);
+});
+
+test('no function loads the compiler of definitions, or the schemas that it checks by', async () => {
+  const own = path.join(projectFolder, 'supabase', 'functions');
+  const configOf = readFunctionConfigs(own);
+  for (const name of ['leads-intel', 'books-split', 'toc-find', 'job-poll', 'alerts-send']) {
+    const { files } = await functionGraph(configOf(name));
+    expect(files.filter((file) => file.includes('/_millrace/compile/'))).toEqual([]);
+    expect(files.length, name).toBeGreaterThan(5);
+  }
 });
