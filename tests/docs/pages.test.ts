@@ -46,7 +46,7 @@ test.for(names)('%s.md: the options among its choices can be given', async (name
   const { text } = await readPage(name);
   const choices = /^## Choices\n(.*?)(?=^## )/ms.exec(text)?.[1] ?? '';
   const options = [...choices.matchAll(/^\| `([A-Za-z.]+)` \|/gm)].flatMap(([, option]) => option?.split('.') ?? []);
-  expect(options.filter((option) => !new RegExp(`^\\s*${option}\\b`, 'm').test(schema))).toEqual([]);
+  expect(options.filter((option) => !new RegExp(`(?:^\\s*|\\{ )${option}\\b`, 'm').test(schema))).toEqual([]);
 });
 
 test.for(docs)('%s.md: its statements are run by a test, and README names it', async (name) => {
