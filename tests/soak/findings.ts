@@ -129,23 +129,16 @@ async function compareBooks(campaign: Campaign): Promise<void> {
   }
 }
 
-/** No stage of a run that is still there was paid for more often than it was executed. */
-async function findPaidTwice({ chaos, troubles }: Campaign): Promise<void> {
-  const executed = await chaos.asAdmin<{ trace: string; stage: string; times: number }>(
-    `select r.trace_id::text as trace, s.name as stage, count(*) filter (where a.retry_count = 0)::int as times
-     from millrace.attempts a join millrace.runs r on r.id = a.run_id join millrace.stages s on s.id = a.stage_id
-     join millrace.pipelines p on p.id = r.pipeline_id where p.name in ('parcels', 'labels') group by 1, 2`,
+/** No stage of a run was paid for more often than it was executed; a key names the attempt that began the execution. */
+async function findPaidTwice(campaign: Campaign): Promise<void> {
+  const keys = [...campaign.chaos.parts.toll.paid.keys()].map((key) => key.slice(37));
+  await find(
+    campaign,
+    'paid for more often than it was executed',
+    `select a.run_id, s.name, count(*) filter (where a.id = any ('{${keys}}')) as paid, count(distinct a.number - a.retry_count) as executed
+     from millrace.attempts a join millrace.stages s on s.id = a.stage_id group by 1, 2
+     having count(*) filter (where a.id = any ('{${keys}}')) > count(distinct a.number - a.retry_count)`,
   );
-  const paid = new Map<string, number>();
-  for (const [key, { what }] of chaos.parts.toll.paid) {
-    const of = `${key.slice(0, 36)} ${[...what][0]?.split('/')[1]}`;
-    paid.set(of, (paid.get(of) ?? 0) + 1);
-  }
-  for (const { trace, stage, times } of executed) {
-    const bought = paid.get(`${trace} ${stage}`) ?? 0;
-    if (bought > times)
-      troubles.push(`${stage} of the run ${trace} was executed ${times} times, and paid for ${bought} times`);
-  }
 }
 
 /** The last run of a schedule may have met a fault, and the next one comes within seconds. */
