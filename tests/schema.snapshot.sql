@@ -524,7 +524,7 @@ view millrace.figure_faults
   column detail text
   column rule text
   column run_id bigint
-  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.told_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric);
+  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) FILTER (WHERE t.outcome <> ALL (ARRAY['dequeued'::text, 'unstarted'::text])) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.told_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric);
 view millrace.forgers
   column entity_table regclass
   column remedy text
@@ -562,6 +562,7 @@ table millrace.hours with (fillfactor=80)
   column completed integer not null default 0
   column copied integer not null default 0
   column cost_usd numeric not null default 0
+  column dequeued integer not null default 0
   column ended integer not null default 0
   column failed integer not null default 0
   column hour timestamp with time zone not null
@@ -589,6 +590,7 @@ table millrace.hours with (fillfactor=80)
   column run_ms double precision not null default 0
   column skipped integer not null default 0
   column stage_id integer not null
+  column unstarted integer not null default 0
   column w0 integer not null default 0
   column w1 integer not null default 0
   column w10 integer not null default 0
@@ -768,6 +770,7 @@ table millrace.minutes with (fillfactor=80)
   column completed integer not null default 0
   column copied integer not null default 0
   column cost_usd numeric not null default 0
+  column dequeued integer not null default 0
   column ended integer not null default 0
   column failed integer not null default 0
   column input_tokens numeric not null default 0
@@ -795,6 +798,7 @@ table millrace.minutes with (fillfactor=80)
   column run_ms double precision not null default 0
   column skipped integer not null default 0
   column stage_id integer not null
+  column unstarted integer not null default 0
   column w0 integer not null default 0
   column w1 integer not null default 0
   column w10 integer not null default 0
@@ -914,7 +918,7 @@ table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
   column run_ms real[]
   column stage_id integer not null
   column wait_ms real[]
-  constraint pulses_outcome_known CHECK ((outcome = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text, 'retried'::text, 'skipped'::text, 'cancelled'::text, 'copied'::text, 'removed'::text])))
+  constraint pulses_outcome_known CHECK ((outcome = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text, 'retried'::text, 'skipped'::text, 'cancelled'::text, 'copied'::text, 'removed'::text, 'dequeued'::text, 'unstarted'::text])))
 view millrace.queue_depth
   column in_backoff bigint
   column oldest_due_at timestamp with time zone
@@ -1049,7 +1053,7 @@ view millrace.run_slas
   column p95_seconds double precision
   column pipeline text
   column runs bigint
-  as  SELECT p.name AS pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, COALESCE(o.median_over, 0::double precision) <= (0.5 * c.runs::numeric)::double precision AND COALESCE(o.p95_over, 0::double precision) <= (0.05 * c.runs::numeric)::double precision AS ok, a.counted_at FROM millrace.pipelines p JOIN millrace.run_ages a ON a.pipeline_id = p.id CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT array_agg(u.e + u.g ORDER BY u.place) AS counts, sum(u.e + u.g)::bigint AS runs, sum(u.g)::bigint AS overdue FROM UNNEST(f.ended, a.ages[:16]) WITH ORDINALITY u(e, g, place)) c CROSS JOIN LATERAL ( SELECT millrace.count_over(f.ended, b.median_bound * 1000::double precision) + a.ages[17]::double precision AS median_over, millrace.count_over(f.ended, b.p95_bound * 1000::double precision) + a.ages[18]::double precision AS p95_over) o CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q WHERE p.sla IS NOT NULL ORDER BY p.name;
+  as  SELECT p.name AS pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, COALESCE(o.median_over, 0::double precision) <= (0.5 * c.runs::numeric)::double precision AND COALESCE(o.p95_over, 0::double precision) <= (0.05 * c.runs::numeric)::double precision AS ok, a.counted_at FROM millrace.pipelines p JOIN millrace.run_ages a ON a.pipeline_id = p.id CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, dequeued, unstarted, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT array_agg(u.e + u.g ORDER BY u.place) AS counts, sum(u.e + u.g)::bigint AS runs, sum(u.g)::bigint AS overdue FROM UNNEST(f.ended, a.ages[:16]) WITH ORDINALITY u(e, g, place)) c CROSS JOIN LATERAL ( SELECT millrace.count_over(f.ended, b.median_bound * 1000::double precision) + a.ages[17]::double precision AS median_over, millrace.count_over(f.ended, b.p95_bound * 1000::double precision) + a.ages[18]::double precision AS p95_over) o CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q WHERE p.sla IS NOT NULL ORDER BY p.name;
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -1252,13 +1256,14 @@ view millrace.told_figures
   column outcome text
   column pipeline_id integer
   column stage_id integer
-  as  SELECT t.pipeline_id, t.stage_id, o.outcome, o.n FROM millrace.totals t CROSS JOIN LATERAL ( VALUES ('completed'::text,t.completed), ('ended'::text,t.ended), ('failed'::text,t.failed), ('retried'::text,t.retried), ('skipped'::text,t.skipped), ('cancelled'::text,t.cancelled), ('copied'::text,t.copied), ('removed'::text,t.removed)) o(outcome, n) UNION ALL SELECT p.pipeline_id, p.stage_id, p.outcome, p.n FROM millrace.pulses p;
+  as  SELECT t.pipeline_id, t.stage_id, o.outcome, o.n FROM millrace.totals t CROSS JOIN LATERAL ( VALUES ('completed'::text,t.completed), ('ended'::text,t.ended), ('failed'::text,t.failed), ('retried'::text,t.retried), ('skipped'::text,t.skipped), ('cancelled'::text,t.cancelled), ('copied'::text,t.copied), ('removed'::text,t.removed), ('dequeued'::text,t.dequeued), ('unstarted'::text,t.unstarted)) o(outcome, n) UNION ALL SELECT p.pipeline_id, p.stage_id, p.outcome, p.n FROM millrace.pulses p;
 table millrace.totals with (fillfactor=50)
   column cancelled bigint not null default 0
   column codes jsonb
   column completed bigint not null default 0
   column copied bigint not null default 0
   column cost_usd numeric not null default 0
+  column dequeued bigint not null default 0
   column ended bigint not null default 0
   column failed bigint not null default 0
   column input_tokens numeric not null default 0
@@ -1285,6 +1290,7 @@ table millrace.totals with (fillfactor=50)
   column run_ms double precision not null default 0
   column skipped bigint not null default 0
   column stage_id integer not null
+  column unstarted bigint not null default 0
   column w0 bigint not null default 0
   column w1 bigint not null default 0
   column w10 bigint not null default 0
@@ -1990,6 +1996,16 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
+view public.link_counters with (security_invoker=true)
+  column dead bigint
+  column enqueued bigint
+  column failed bigint
+  column retries bigint
+  column stage text
+  column started bigint
+  column succeeded bigint
+  as  SELECT stage, enqueued, started, succeeded, failed, retries, dead FROM millrace_evidence.link_counters() link_counters(stage, enqueued, started, succeeded, failed, retries, dead);
+  grant select to service_role
 table public.link_events row level security
   column at timestamp with time zone not null
   column event text not null

@@ -10,7 +10,7 @@ create table millrace.pulses (
   stage_id int not null,
   outcome text not null
     constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
-      'skipped', 'cancelled', 'copied', 'removed')),
+      'skipped', 'cancelled', 'copied', 'removed', 'dequeued', 'unstarted')),
   n int not null,
   run_ms real[],
   wait_ms real[],
@@ -39,6 +39,8 @@ create table millrace.minutes (
   cancelled int not null default 0,
   copied int not null default 0,
   removed int not null default 0,
+  dequeued int not null default 0,
+  unstarted int not null default 0,
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,
@@ -70,6 +72,10 @@ comment on column millrace.minutes.copied is
   'Results that new runs took over from earlier ones.';
 comment on column millrace.minutes.removed is
   'Finished attempts that were deleted with their runs.';
+comment on column millrace.minutes.dequeued is
+  'Of the skipped ones those that had been queued, at a stage that was bypassed.';
+comment on column millrace.minutes.unstarted is
+  'Of the failed, retried and cancelled ones those that had not been started.';
 comment on column millrace.minutes.run_ms is
   'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
   'all. r0 to r15 count them by millrace.bucket_bounds().';
@@ -97,6 +103,8 @@ create table millrace.totals (
   cancelled bigint not null default 0,
   copied bigint not null default 0,
   removed bigint not null default 0,
+  dequeued bigint not null default 0,
+  unstarted bigint not null default 0,
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,

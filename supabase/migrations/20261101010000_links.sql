@@ -922,6 +922,47 @@ as $$
   group by q.place, q.name
 $$;
 
+-- Counts what the stages of the links have done since the beginning, pruned or not: the figures of
+-- attempts that are over, and those that are live, up to 10,000 a stage. A gate starts nothing.
+create function millrace_evidence.link_counters()
+returns table (
+  stage text, enqueued bigint, started bigint, succeeded bigint, failed bigint, retries bigint,
+  dead bigint
+)
+language sql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select s.name, f.completed + f.failed + f.cancelled + f.dequeued + coalesce(l.live, 0),
+    case when s.kind <> 'gate' then
+      f.completed + f.failed + f.cancelled - f.unstarted + coalesce(l.in_work, 0) end,
+    f.completed, f.failed, f.retried, f.failed - f.retried
+  from millrace.pipelines p
+  join millrace.stages s on s.pipeline_id = p.id
+  cross join lateral (
+    select coalesce(sum(t.n) filter (where t.outcome = 'completed'), 0)::bigint as completed,
+      coalesce(sum(t.n) filter (where t.outcome in ('failed', 'retried')), 0)::bigint as failed,
+      coalesce(sum(t.n) filter (where t.outcome = 'retried'), 0)::bigint as retried,
+      coalesce(sum(t.n) filter (where t.outcome = 'cancelled'), 0)::bigint as cancelled,
+      coalesce(sum(t.n) filter (where t.outcome = 'dequeued'), 0)::bigint as dequeued,
+      coalesce(sum(t.n) filter (where t.outcome = 'unstarted'), 0)::bigint as unstarted
+    from millrace.told_figures t
+    where t.pipeline_id = p.id
+      and t.stage_id = s.id) f
+  left join lateral (
+    select c.ready + c.in_backoff + c.started + c.waiting as live,
+      c.started + c.waiting as in_work
+    from millrace.live_counts(10000) c
+    where c.stage_id = s.id) l on true
+  where p.name = 'links'
+  order by s.id
+$$;
+
+create view public.link_counters with (security_invoker = true) as
+select * from millrace_evidence.link_counters();
+comment on view public.link_counters is
+  'What each stage of the links has done since the beginning: attempts enqueued, started, '
+  'succeeded, failed, of those tried again (retries) and given up (dead).';
+
 create view public.link_queues with (security_invoker = true) as
 select q.queue, q.ready, q.in_backoff, q.in_work, q.oldest_due_at
 from millrace_evidence.link_queues() q
@@ -970,12 +1011,14 @@ select cron.schedule(
   'links-delete-old-pages', '*/10 * * * *', 'select public.delete_old_link_pages(60)');
 
 alter table public.link_page_drafts enable row level security;
-revoke all on public.link_page_drafts, public.link_queues
+revoke all on public.link_page_drafts, public.link_queues, public.link_counters
   from anon, authenticated, service_role;
 grant select, delete on public.link_page_drafts to service_role;
-grant select on public.link_queues to service_role;
-revoke all on function millrace_evidence.link_queues() from public, anon, authenticated;
-grant execute on function millrace_evidence.link_queues() to service_role;
+grant select on public.link_queues, public.link_counters to service_role;
+revoke all on function millrace_evidence.link_queues(), millrace_evidence.link_counters()
+  from public, anon, authenticated;
+grant execute on function millrace_evidence.link_queues(), millrace_evidence.link_counters()
+  to service_role;
 revoke all on function public.awaits_page(bigint), public.draft_link_page(bigint, text, jsonb),
   public.note_unknown_link(bigint), public.link_was_at(bigint, text[]),
   public.begin_where_rows_are(), public.check_link_address(),

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { test as base } from '../support/engine.ts';
 import { extractedJob, Links, stagedJob } from '../support/links.ts';
-import { failed } from '../support/worker.ts';
+import { type Claimed, failed } from '../support/worker.ts';
 
 const test = base.extend<{ links: Links }>({
   links: async ({ engine }, use) => use(new Links(engine)),
@@ -119,6 +119,43 @@ test('playbook A: who put a dead link back, and why, stands in its history', asy
       changes: { why: 'the board is back' },
     },
   ]);
+});
+
+test('each stage counts what was enqueued, started and came of it, whatever became of the links', async ({
+  engine,
+  links,
+}) => {
+  const counted = (stage: string) =>
+    engine.rows(
+      `select enqueued::int, started::int, succeeded::int, failed::int, retries::int, dead::int
+       from public.link_counters where stage = $1`,
+      [stage],
+    );
+  const ids: string[] = [];
+  for (const n of [1, 2, 3, 4]) ids.push(await links.add(`https://a.test/jobs/${n}`));
+  expect(await counted('classify')).toEqual([
+    { enqueued: 4, started: 0, succeeded: 0, failed: 0, retries: 0, dead: 0 },
+  ]);
+  for (const _ of ids) await links.classify('job');
+  const worker = await links.worker('scrape_job');
+  const { batch } = await worker.claim(3);
+  expect(await counted('scrape_job')).toEqual([
+    { enqueued: 4, started: 3, succeeded: 0, failed: 0, retries: 0, dead: 0 },
+  ]);
+  const [again, gone, taken] = batch as [Claimed, Claimed, Claimed];
+  await worker.report(failed(again), failed(gone, { code: 'removed', message: 'gone', permanent: true }));
+  // One that is in work starts over, and one that waits is given up.
+  await links.write(taken.entity_id, 'queued');
+  const waits = ids.find((id) => !batch.some(({ entity_id }) => entity_id === id)) as string;
+  await links.write(waits, 'dead');
+  const after = { enqueued: 6, started: 3, succeeded: 0, failed: 3, retries: 1, dead: 2 };
+  expect(await counted('scrape_job')).toEqual([after]);
+  await engine.sql.query(`select millrace.bypass('links', 'scrape_job', 'the boards are down')`);
+  expect(await counted('scrape_job')).toEqual([after]);
+  await engine.sql.query('select millrace.fold_figures()');
+  await engine.sql.query('delete from public.linkedin_links');
+  expect(await counted('scrape_job')).toEqual([after]);
+  await engine.expectSound();
 });
 
 test('playbook B: what is stuck for too long goes back one word, and what is not stays', async ({ engine, links }) => {

@@ -111,6 +111,12 @@ begin
     from failed f
     join millrace.stages s on s.id = f.stage_id
     group by s.id, f.due is null
+    union all
+    select v_now, s.pipeline_id, s.id, 'unstarted', count(*), null, null, null, null, null, null
+    from failed f
+    join millrace.stages s on s.id = f.stage_id
+    where f.was = 'queued'
+    group by s.id
   )
   select array_agg(row(
       f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,

@@ -148,6 +148,8 @@ begin
   select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
   from cancelled c;
   perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
+  perform millrace.note_pulses('unstarted', array(
+    select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
   perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end

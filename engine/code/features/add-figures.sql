@@ -19,8 +19,8 @@ create or replace function millrace.figure_columns() returns text[]
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,cost_usd,input_tokens,
-      output_tokens,run_ms,wait_ms}'::text[]
+  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,dequeued,
+      unstarted,cost_usd,input_tokens,output_tokens,run_ms,wait_ms}'::text[]
     || array(select 'r' || i from generate_series(0, 15) i)
     || array(select 'w' || i from generate_series(0, 15) i)
 $$;
@@ -89,7 +89,7 @@ as $$
     )$q$,
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
-      from unnest((millrace.figure_columns())[:8]) c),
+      from unnest((millrace.figure_columns())[:10]) c),
     (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
         i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
       from generate_series(0, 31) i))

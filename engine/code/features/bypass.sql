@@ -67,7 +67,8 @@ begin
   if p_stage.kind = 'map' then
     perform millrace.abandon_fan_outs(v_runs, array[p_stage.id]);
   end if;
-  perform millrace.note_pulses('skipped', array_fill(p_stage.id, array[cardinality(v_runs)]));
+  perform millrace.note_pulses(o, array_fill(p_stage.id, array[cardinality(v_runs)]))
+  from unnest(array['skipped', 'dequeued']) o;
   perform millrace.show_stage(p_stage.id, v_runs, 'skipped', v_now);
   perform millrace.wake(millrace.continue_after_skip(p_stage.id, v_runs));
   if cardinality(v_uncounted) > 0 then

@@ -7,7 +7,8 @@ from millrace.totals t
 cross join lateral (
   values ('completed', t.completed), ('ended', t.ended), ('failed', t.failed),
     ('retried', t.retried), ('skipped', t.skipped), ('cancelled', t.cancelled),
-    ('copied', t.copied), ('removed', t.removed)) o(outcome, n)
+    ('copied', t.copied), ('removed', t.removed), ('dequeued', t.dequeued),
+    ('unstarted', t.unstarted)) o(outcome, n)
 union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
@@ -18,7 +19,8 @@ comment on view millrace.told_figures is
 create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
 with figure as (
   select t.stage_id,
-    sum(case t.outcome when 'removed' then -t.n else t.n end) as finished,
+    sum(case t.outcome when 'removed' then -t.n else t.n end)
+      filter (where t.outcome not in ('dequeued', 'unstarted')) as finished,
     sum(t.n) filter (where t.outcome in ('completed', 'copied')) as completed,
     sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
     sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
