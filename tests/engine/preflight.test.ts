@@ -6,7 +6,7 @@ import { presentInstall, snapshot } from '../support/releases.ts';
 test('an install names all that is in its way at once, and makes nothing', async () => {
   const database = await createBareDatabase();
   const superuser = await database.connect('supabase_admin');
-  await superuser.query('drop extension pg_net cascade; drop schema if exists net');
+  await superuser.query('drop extension pg_net cascade; create schema net');
   const owner = await database.connect();
   await owner.query(`
     create schema millrace;
