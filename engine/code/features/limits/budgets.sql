@@ -1,4 +1,4 @@
--- Shared limits: what may be spent in a window of time
+-- Budgets: what may be spent under a shared limit in a window of time
 --
 -- A budget is asked before work is dispatched. What attempts in flight will cost is not known yet,
 -- so each counts as what an attempt of its stage has cost on the average; and a claim takes no
@@ -6,7 +6,10 @@
 -- not yet named what they used has one in flight at a time, until its average is known. So
 -- what is overspent is at most by how much attempts in flight differ from the average.
 --
--- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC.
+-- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. A
+-- use has the time when it was noted, since a throttle may make the window another; the uses of a
+-- quota (quotas.sql) have the end of theirs, so that a claim finds what a tenant has used in one
+-- look. Therefore they are two tables.
 
 -- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
 -- named anything that it used. Where one named tokens and no price, it costs no dollars.
@@ -25,28 +28,26 @@ begin
 end
 $$;
 
--- Says when the present window of a shared limit's spending began.
-create or replace function millrace.window_start(p_limit millrace.limits)
-returns timestamptz
+-- Says when the present window of so much in per_seconds began.
+create or replace function millrace.window_start(p_amount jsonb) returns timestamptz
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_seconds numeric := (p_limit.limits #>> '{spending,per_seconds}')::numeric;
+  v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
 begin
   return to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
 end
 $$;
 
--- Says when the present window of a shared limit's spending is over.
-create or replace function millrace.window_over(p_limit millrace.limits)
-returns timestamptz
+-- Says when the present window of so much in per_seconds is over.
+create or replace function millrace.window_end(p_amount jsonb) returns timestamptz
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return millrace.window_start(p_limit)
-    + make_interval(secs => (p_limit.limits #>> '{spending,per_seconds}')::float8);
+  return millrace.window_start(p_amount)
+    + make_interval(secs => (p_amount ->> 'per_seconds')::float8);
 end
 $$;
 
@@ -62,9 +63,9 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_since timestamptz := millrace.window_start(p_limit);
+  v_since timestamptz := millrace.window_start(p_limit.limits -> 'spending');
   -- What was noted before the clock was set back may be of a window to come.
-  v_until timestamptz := millrace.window_over(p_limit);
+  v_until timestamptz := millrace.window_end(p_limit.limits -> 'spending');
 begin
   select (
       select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
@@ -193,19 +194,6 @@ begin
 end
 $$;
 
--- Says when the window of a shared limit's spending began as it was declared, whatever a throttle
--- makes of it today.
-create or replace function millrace.declared_window_start(p_limit millrace.limits)
-returns timestamptz
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  p_limit.limits := p_limit.declared;
-  return millrace.window_start(p_limit);
-end
-$$;
-
 -- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
 -- is of windows that are over: today's, and the declared one, which holds again when a throttle
 -- ends. It deletes and adds in one statement, hence one snapshot: nothing is lost or counted twice.
@@ -223,8 +211,8 @@ begin
   for v_limit in
     select l.* from millrace.limits l where l.name is not null order by l.id
   loop
-    v_today := millrace.window_start(v_limit);
-    v_declared := millrace.declared_window_start(v_limit);
+    v_today := millrace.window_start(v_limit.limits -> 'spending');
+    v_declared := millrace.window_start(v_limit.declared -> 'spending');
     delete from millrace.limit_uses u
     where u.id in (
       select o.id

@@ -44,7 +44,7 @@ cross join lateral (select millrace.share_now(l.bucket) as share) h
 cross join lateral (
   select case when l.limits ? 'spending' then (millrace.spent_under(l, 'usd')).spent end as usd,
     case when l.limits ? 'spending' then (millrace.spent_under(l, 'tokens')).spent end as tokens,
-    millrace.window_over(l) as window_ends_at) u
+    millrace.window_end(l.limits -> 'spending') as window_ends_at) u
 where l.name is not null
 order by l.name;
 comment on view millrace.shared_limit_state is

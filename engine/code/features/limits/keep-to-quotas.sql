@@ -105,7 +105,7 @@ begin
   if cardinality(v_runs) > 0 then
     insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
     values (p_payer.pipeline_id, p_payer.key, 'starts',
-      millrace.window_end(p_payer.quota, 'starts'), cardinality(v_runs));
+      millrace.window_end(p_payer.quota -> 'starts'), cardinality(v_runs));
     -- One start, one charge, however many stages it begins with. What another claim is just taking
     -- is its own to charge.
     update millrace.attempts a

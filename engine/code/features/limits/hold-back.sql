@@ -14,7 +14,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_closes_at timestamptz := millrace.window_end(p_payer.quota, p_kind);
+  v_closes_at timestamptz := millrace.window_end(p_payer.quota -> p_kind);
   v_window interval := make_interval(
     secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
   v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
