@@ -54,8 +54,8 @@ export class Campaign {
   readonly cancelled = new Set<string>();
   /** What no fault explains. */
   readonly troubles: string[] = [];
-  /** What the stages of the parcels had completed before. */
-  completedBefore = 0;
+  /** What the stages of the parcels had completed before, and how many attempts had been pruned or deleted. */
+  before = { completed: 0, removed: 0 };
   /** What goes on beside the steps and ends by itself. */
   readonly beside: Promise<void>[] = [];
 
@@ -113,7 +113,8 @@ export class Campaign {
 }
 
 /** Throws what a call of the Data API or of Storage answered instead of what was asked. */
-export function orThrow<T>({ data, error }: { data: T; error: unknown }): T {
+export function orThrow<T>({ data, error, status }: { data: T; error: unknown; status?: number }): T {
+  if (error && Object.keys(error).length === 0) throw new Error(`answered ${status} without a word`);
   if (error) throw error;
   return data;
 }

@@ -117,8 +117,13 @@ export class ChaosStack extends ProjectStack {
     return disk;
   }
 
+  /** Whether the Data API writes them: while it loads its schema cache, inserts fail without a word. */
   async #knowsParcels(): Promise<boolean> {
-    return (await this.project.rows.from('parcels').select('id, sign_status').limit(1)).error === null;
+    const { rows } = this.project;
+    const row = { sender: 'nobody', weight: 1, weigh_status: 'pending' };
+    const { data, error } = await rows.from('parcels').insert(row).select('id, sign_status');
+    if (data?.[0]) await rows.from('parcels').delete().eq('id', data[0].id);
+    return error === null;
   }
 
   /** Gives the disk's room back, and gets Postgres up again where it died or is dying of it. */

@@ -7,7 +7,7 @@ import { Campaign } from './campaign.ts';
 import { ChaosStack } from './chaos-stack.ts';
 import { endCampaign } from './ending.ts';
 import { strike, type Undo } from './faults.ts';
-import { completedWork } from './findings.ts';
+import { figuresOf } from './findings.ts';
 import { playOperation } from './operations.ts';
 import { drawPlan, type FaultKind, faults, type OperationKind, type Step } from './plan.ts';
 import { report, reportTotal } from './report.ts';
@@ -59,7 +59,7 @@ test.each(Array.from({ length: campaigns }, (_, n) => first + n))('seed %i', asy
   const began = Date.now();
   chaos.forget();
   const campaign = new Campaign(chaos, drawPlan(seed), await chaos.tenant());
-  campaign.completedBefore = await completedWork(campaign);
+  campaign.before = await figuresOf(campaign);
   played.push(campaign);
   try {
     await play(campaign);

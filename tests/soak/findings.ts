@@ -88,6 +88,7 @@ async function countAll(campaign: Campaign): Promise<void> {
        (select count(*) from millrace.attempts where state = 'completed')::int as completed`,
   );
   for (const [what, number] of Object.entries(counted ?? {})) campaign.count(what, number);
+  campaign.count('attempts', (await figuresOf(campaign)).removed - campaign.before.removed);
   const failed = await campaign.chaos.asAdmin<{ code: string; number: number }>(
     `select error ->> 'code' as code, count(*)::int as number from millrace.attempts where state = 'failed' group by 1`,
   );
@@ -98,16 +99,17 @@ async function countAll(campaign: Campaign): Promise<void> {
 const completed = `select coalesce(sum(t.completed), 0)::int from millrace.totals t join millrace.stages s on s.id = t.stage_id
   join millrace.pipelines p on p.id = s.pipeline_id where p.name in ('parcels', 'labels') and s.name = any ($1)`;
 
-/** Waits for no pulse. */
-export async function completedWork({ chaos }: Campaign): Promise<number> {
+/** What the figures count so far, pulses and what is pruned included. */
+export async function figuresOf({ chaos }: Campaign): Promise<Campaign['before']> {
   while ((await chaos.value<number>('select millrace.fold_figures()')) > 0);
-  return chaos.value(completed, [bookedStages]);
+  const removed = 'select coalesce(sum(removed), 0)::int from millrace.totals where stage_id <> 0';
+  return { completed: await chaos.value(completed, [bookedStages]), removed: await chaos.value(removed) };
 }
 
 /** What was booked is what was completed, each execution once, and with a receipt of its own that was paid for. */
 async function compareBooks(campaign: Campaign): Promise<void> {
   const { chaos, troubles } = campaign;
-  const done = (await completedWork(campaign)) - campaign.completedBefore;
+  const done = (await figuresOf(campaign)).completed - campaign.before.completed;
   const booked = await chaos.asAdmin<{ stage: string; row_id: string; key: string; receipt: string }>(
     'select * from public.booked',
   );

@@ -102,6 +102,8 @@ const opening: OperationKind[] = [
   'enter articles',
   'insert parcels',
   'insert parcels',
+  'insert parcels',
+  'insert parcels',
 ];
 
 export interface Plan {
