@@ -23,7 +23,7 @@ export function Table<Row>({ label, columns, rows, keyOf, id, none = 'Nothing.' 
   if (rows.length === 0) return <p class="hint">{none}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scrolls" aria-label={label} tabIndex={0}>
+    <section class="scrolls small" aria-label={label} tabIndex={0}>
       <table id={id}>
         <thead>
           <tr>

@@ -1,7 +1,14 @@
 // The screens there are; those with a key stand in the navigation, and `g` and the key lead there.
 import type { ComponentType } from 'preact';
+import { Alerts } from './alerts.tsx';
+import { Bulk } from './bulk.tsx';
+import { DeadLetters } from './dead.tsx';
+import { Journal } from './journal.tsx';
 import { Overview } from './overview.tsx';
+import { Pipeline } from './pipeline.tsx';
 import type { Route } from './route.ts';
+import { Run } from './run.tsx';
+import { Runs } from './runs.tsx';
 
 interface Screen {
   title: string;
@@ -11,4 +18,11 @@ interface Screen {
 
 export const screens: Record<string, Screen> = {
   overview: { title: 'Overview', key: 'o', draw: Overview },
+  runs: { title: 'Runs', key: 'r', draw: Runs },
+  dead: { title: 'Dead letters', key: 'd', draw: DeadLetters },
+  alerts: { title: 'Alerts', key: 'a', draw: Alerts },
+  journal: { title: 'Journal', key: 'j', draw: Journal },
+  pipeline: { title: 'Pipeline', draw: Pipeline },
+  run: { title: 'Run', draw: Run },
+  bulk: { title: 'Bulk', draw: Bulk },
 };

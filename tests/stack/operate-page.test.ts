@@ -38,7 +38,15 @@ async function barriers(page: Page): Promise<string[]> {
 }
 
 /** Screens with something on them to wait for. */
-const screens: [name: string, address: string, shown: string][] = [['overview', '#/', 'no_address']];
+const screens: [name: string, address: string, shown: string][] = [
+  ['overview', '#/', 'no_address'],
+  ['pipeline', '#/pipeline/orders?stage=invoice', 'Errors of the hour'],
+  ['runs', '#/runs?pipeline=orders&status=failed', 'unreadable'],
+  ['run', '#/run/1', 'What people did to it'],
+  ['dead', '#/dead', 'no_address'],
+  ['alerts', '#/alerts', 'no_address'],
+  ['journal', '#/journal', 'grant'],
+];
 
 test.each([
   ['light', false, 1280],
@@ -133,4 +141,54 @@ test('figures that cannot be asked for anew stay, and their age is told', async 
   await page.getByRole('link', { name: 'orders', exact: true }).waitFor();
   await page.unroute('**/api/millrace_*');
   await page.getByText(/What you see is .* old/).waitFor({ state: 'hidden' });
+});
+
+test('from an alert to its cause to a bulk retry with a preview, which the journal shows', async () => {
+  const page = await operate.atMachine();
+  await page.getByRole('link', { name: /runs of orders failed/ }).click();
+  await title(page, 'Alerts');
+  await page.getByRole('link', { name: 'dead letters', exact: true }).first().click();
+  await title(page, 'Dead letters');
+  await page
+    .getByRole('row', { name: /unreadable/ })
+    .getByRole('button', { name: /^Retry/ })
+    .click();
+  await page.getByText('3 runs, from').waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Begin' }).click();
+  await page.getByLabel('Reason').fill('the scanner is mended');
+  await shoot(page, 'bulk');
+  await page.getByRole('dialog').getByRole('button', { name: 'Begin' }).click();
+  await page.getByText('✓ done').waitFor();
+  await page.keyboard.press('g');
+  await page.keyboard.press('j');
+  await title(page, 'Journal');
+  await page.getByRole('cell', { name: 'the scanner is mended' }).first().waitFor();
+});
+
+test('what rows and errors say is text, with what hides or turns it round made visible', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed&error_code=no_address`);
+  const shown = '<img src=x onerror="document.title=1"><b>Tea</b>⟨U+202E⟩cod⟨U+0007⟩';
+  await page.getByText(shown).first().waitFor();
+  expect(await page.locator('main b, main img').count()).toBe(0);
+});
+
+test('a viewer finds each deed refused, with the reason', async () => {
+  const page = await operate.signedInAs('vera');
+  await page.goto(`${operate.pageUrl}#/pipeline/orders`);
+  const pause = page.getByRole('button', { name: 'Pause: You may read here, but not act.', exact: true });
+  await pause.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').filter({ hasText: 'You may read here, but not act.' }).waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+});
+
+test('the palette finds a run by what it is called, by the keyboard alone', async () => {
+  const page = await operate.atMachine();
+  await page.keyboard.press('/');
+  await page.keyboard.type('Order 7');
+  await page.getByRole('link', { name: /Order 7 – orders/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await title(page, /^Run \d+/);
 });

@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { launchChromium } from './chromium.ts';
+import { compiled } from './definitions.ts';
 import type { Row } from './engine.ts';
 import { ProjectStack } from './project-stack.ts';
 import { completed, failed, Worker, waiting } from './worker.ts';
@@ -65,7 +66,7 @@ export class OperateStack extends ProjectStack {
     await this.rows(`create table public.orders (id bigint generated always as identity primary key, name text);
       create index on public.orders (name text_pattern_ops);
       grant select, insert, update, delete on public.orders to service_role`);
-    await this.rows('select millrace.define($1)', [JSON.stringify(definition)]);
+    await this.rows('select millrace.define($1)', [compiled(definition)]);
     await this.rows(`insert into public.orders (name) select 'Order ' || n from generate_series(1, 39) n`);
     await this.rows('insert into public.orders (name) values ($1)', [hostile]);
     await this.rows(`select millrace.start('orders', id::text) from public.orders order by id`);

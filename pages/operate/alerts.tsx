@@ -1,0 +1,89 @@
+// What somebody should look at, who does, and the way to its cause.
+import { Ago, Moment } from '../base/format.tsx';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { Alert } from './answers.ts';
+import { DeedButton } from './deeds.tsx';
+import { Filter } from './filter.tsx';
+import { asked, List } from './list.tsx';
+import { type Route, to } from './route.ts';
+import { State } from './states.tsx';
+
+export function Alerts(route: Route) {
+  const query = { ...asked(route.query, ['pipeline']), ...(route.query.get('show') !== 'all' && { open: true }) };
+  return (
+    <>
+      <Filter
+        route={route}
+        fields={[
+          { name: 'pipeline', label: 'Pipeline' },
+          { name: 'show', label: 'Show (open ones unless all)', choices: ['all'] },
+        ]}
+      />
+      <List<Alert> key={JSON.stringify(query)} name="alerts" rows="alerts" query={query}>
+        {(alerts) => (
+          <Table
+            label="Alerts"
+            rows={alerts}
+            keyOf={({ id }) => id}
+            none="No alert. All is as it should be."
+            columns={[
+              {
+                name: 'State',
+                cell: (a) => <State is={a.resolved_at ? 'done' : 'alert'}>{a.resolved_at ? 'over' : 'open'}</State>,
+              },
+              { name: 'What', cell: (a) => <Words text={a.message} most={300} /> },
+              { name: 'Since', cell: (a) => <Ago at={a.raised_at} /> },
+              { name: 'Over', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
+              { name: 'Cause', cell: (a) => <Cause alert={a} /> },
+              { name: 'Deeds', cell: (a) => <Deeds alert={a} /> },
+            ]}
+          />
+        )}
+      </List>
+    </>
+  );
+}
+
+/** Where to look: the run, or the runs of the stage that failed or are there. */
+function Cause({ alert: { run_id, pipeline, stage, kind, playbook } }: { alert: Alert }) {
+  const isDead = ['dead', 'error_share'].includes(kind);
+  return (
+    <>
+      {run_id && <a href={to('run', run_id)}>run {run_id}</a>}
+      {!run_id && pipeline && (
+        <a href={isDead ? to('dead', '', { pipeline }) : to('runs', '', { pipeline, stage, status: 'running' })}>
+          {isDead ? 'dead letters' : 'runs there'}
+        </a>
+      )}{' '}
+      {playbook && <span class="hint">playbook: {playbook}</span>}
+    </>
+  );
+}
+
+function Deeds({ alert: { id, resolved_at, acknowledged_by } }: { alert: Alert }) {
+  const over = resolved_at ? 'It is over.' : undefined;
+  return (
+    <div class="actions">
+      <DeedButton
+        deed={{
+          label: 'Acknowledge',
+          what: 'You see to it, so that nobody is reminded of it.',
+          request: { verb: 'acknowledge', alert: id },
+          refused: over ?? (acknowledged_by ? `${acknowledged_by} sees to it.` : undefined),
+        }}
+      />
+      <DeedButton
+        deed={{
+          label: 'Silence',
+          what: 'Nobody is told of alerts like this one for a while.',
+          fields: [
+            { name: 'minutes', label: 'For how many minutes', value: 60, between: [1, 576_000], isNeeded: true },
+          ],
+          request: ({ minutes }) => ({ verb: 'silence', alert: id, minutes: Number(minutes) }),
+          refused: over,
+        }}
+      />
+    </div>
+  );
+}

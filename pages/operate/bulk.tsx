@@ -1,0 +1,141 @@
+// A verb over many runs: first how many and how dear, then its way, which goes on when the page is closed.
+import { count, dollars, Moment } from '../base/format.tsx';
+import { complain } from '../base/messages.tsx';
+import { usePoll } from '../base/poll.ts';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { Bulk as Answer } from './answers.ts';
+import { ActButton, DeedButton, mayNotAct } from './deeds.tsx';
+import { act } from './door.ts';
+import { Fresh } from './fresh.tsx';
+import { go, type Route, to } from './route.ts';
+import { State } from './states.tsx';
+
+const verbs = ['retry', 'cancel', 'hurry'] as const;
+type Verb = (typeof verbs)[number];
+
+/** Of which status the runs must be that a verb is for. */
+const statusFor: Record<Verb, string> = { retry: 'failed', cancel: 'running', hurry: 'running' };
+
+interface ButtonsProps {
+  filter: Record<string, unknown>;
+  /** Runs that are chosen one by one; all that match where there is none. */
+  chosen?: number[];
+  verbs?: readonly Verb[];
+}
+
+/** Buttons that ask for a preview of a verb. */
+export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: ButtonsProps) {
+  const { pipeline, status } = filter;
+  async function preview(verb: Verb): Promise<void> {
+    const all = chosen.length > 0 ? { pipeline, runs: chosen } : filter;
+    try {
+      const { bulk } = await act<Answer>({
+        verb: 'preview',
+        do: { verb },
+        filter: { ...all, status: statusFor[verb] },
+      });
+      go(to('bulk', bulk));
+    } catch (error) {
+      complain(error);
+    }
+  }
+  const refused = (verb: Verb) =>
+    !pipeline
+      ? 'Choose a pipeline first: a bulk is about one.'
+      : status && status !== statusFor[verb]
+        ? `It is for runs that are ${statusFor[verb]}.`
+        : undefined;
+  return (
+    <div class="actions">
+      {shown.map((verb) => (
+        <ActButton
+          key={verb}
+          label={`${verb[0]?.toUpperCase()}${verb.slice(1)} ${chosen.length > 0 ? `${chosen.length} chosen` : 'all that match'} …`}
+          refused={refused(verb)}
+          harms={verb === 'cancel'}
+          onClick={() => preview(verb)}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** Helps a bulk on while somebody looks, and tells how far it is. */
+async function lookAt(bulk: number): Promise<Answer> {
+  const found = await act<Answer>({ verb: 'status', bulk });
+  return found.state === 'running' ? act<Answer>({ verb: 'continue', bulk }) : found;
+}
+
+export function Bulk({ of }: Route) {
+  const bulk = usePoll(`bulk ${of}`, () => lookAt(Number(of)), 1500);
+  return (
+    <Fresh of={bulk.value}>
+      {(found) => (
+        <>
+          <p>
+            <State is={found.state} /> <b>{found.do.verb}</b> in <Words text={found.filter.pipeline} most={60} />:{' '}
+            {found.preview.runs} runs, from <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />
+            {found.preview.cost_usd === null
+              ? ', at a cost that nobody knows'
+              : `, about ${dollars(found.preview.cost_usd)}`}
+            .
+          </p>
+          <p class="hint">
+            Filter: <Words text={JSON.stringify(found.filter)} most={500} />
+          </p>
+          {found.state === 'running' && <p role="status">It goes on when you close this page, more slowly.</p>}
+          <dl>
+            <dt>Done</dt>
+            <dd>{count(found.done)}</dd>
+            <dt>Passed over</dt>
+            <dd>{count(found.passed_over)} that matched no longer</dd>
+            <dt>Held by somebody</dt>
+            <dd>{count(found.held)}</dd>
+            <dt>Faults</dt>
+            <dd>{count(found.faults)}</dd>
+          </dl>
+          <Steps found={found} />
+          {found.faults > 0 && (
+            <Table
+              label="Faults"
+              rows={found.faults_by_run ?? []}
+              keyOf={({ run }) => run}
+              columns={[
+                { name: 'Run', cell: ({ run }) => <a href={to('run', run)}>{run}</a> },
+                { name: 'Why', cell: ({ message }) => <Words text={message} most={300} /> },
+              ]}
+            />
+          )}
+        </>
+      )}
+    </Fresh>
+  );
+}
+
+function Steps({ found: { bulk, state, do: deed, preview } }: { found: Answer }) {
+  const may = ['previewed', 'stopped'].includes(state) ? undefined : `It is ${state}.`;
+  return (
+    <div class="actions">
+      <DeedButton
+        deed={{
+          label: 'Begin',
+          title: `${deed.verb} ${preview.runs} runs`,
+          what: `What is chosen is worked off in slices of 500; what matches no longer is passed over.`,
+          request: { verb: 'begin', bulk },
+          refused: mayNotAct() ?? may,
+          done: 'It has begun.',
+        }}
+      />
+      <DeedButton
+        deed={{
+          label: 'Abort',
+          what: 'What is done stays done; nothing more is.',
+          request: { verb: 'abort', bulk },
+          refused: ['previewed', 'running', 'stopped'].includes(state) ? undefined : `It is ${state}.`,
+          harms: true,
+        }}
+      />
+    </div>
+  );
+}

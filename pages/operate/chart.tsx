@@ -1,0 +1,99 @@
+// Lines over time. A stretch that is dragged over leads to the runs of that time; the table beneath has the same numbers.
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { Moment } from '../base/format.tsx';
+import { Table } from '../base/table.tsx';
+import type { Figures } from './answers.ts';
+
+export interface Line {
+  name: string;
+  /** The name of a colour in base.css. */
+  colour: string;
+  dash?: number[];
+  of: (point: Figures) => number | null;
+}
+
+interface ChartProps {
+  title: string;
+  points: Figures[];
+  lines: Line[];
+  shown: (value: number) => string;
+  /** Told the beginning and end of what is dragged over. */
+  onStretch?: (since: string, before: string) => void;
+}
+
+const tall = 160;
+
+function options({ lines, shown, onStretch }: ChartProps, width: number): uPlot.Options {
+  const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+  const axis = {
+    stroke: colour('soft'),
+    grid: { stroke: colour('line'), width: 0.5 },
+    ticks: { stroke: colour('line') },
+  };
+  return {
+    width,
+    height: tall,
+    cursor: { drag: { x: true, y: false, setScale: false } },
+    legend: { show: true, live: false },
+    axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map((value) => shown(value)) }],
+    scales: { y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 1)] } },
+    series: [
+      {},
+      ...lines.map(({ name, colour: of, dash = [] }) => ({ label: name, stroke: colour(of), width: 2, dash })),
+    ],
+    hooks: {
+      setSelect: [
+        (plot) => {
+          const { left, width: wide } = plot.select;
+          if (wide < 4) return;
+          const at = (x: number) => new Date(plot.posToVal(x, 'x') * 1000).toISOString();
+          onStretch?.(at(left), at(left + wide));
+        },
+      ],
+    },
+  };
+}
+
+export function Chart(props: ChartProps) {
+  const { title, points, lines, shown } = props;
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const data = [points.map(({ at }) => Date.parse(at) / 1000), ...lines.map(({ of }) => points.map(of))];
+    const plot = new uPlot(options(props, element.clientWidth), data as uPlot.AlignedData, element);
+    const onResize = () => plot.setSize({ width: element.clientWidth, height: tall });
+    window.addEventListener('resize', onResize);
+    return () => {
+      window.removeEventListener('resize', onResize);
+      plot.destroy();
+    };
+  }, [points]);
+  return (
+    <figure class="chart">
+      <figcaption>{title}</figcaption>
+      <div ref={place} aria-hidden="true" />
+      <details>
+        <summary>As a table</summary>
+        <Table
+          label={title}
+          rows={points.filter((point) => lines.some(({ of }) => of(point)))}
+          keyOf={({ at }) => at}
+          none="Nothing happened in this time."
+          columns={[
+            { name: 'Minute', cell: ({ at }) => <Moment at={at} /> },
+            ...lines.map(({ name, of }) => ({
+              name,
+              isNumber: true,
+              cell: (point: Figures) => {
+                const value = of(point);
+                return value === null ? '–' : shown(value);
+              },
+            })),
+          ]}
+        />
+      </details>
+    </figure>
+  );
+}

@@ -1,0 +1,53 @@
+// What people did: who, when, what, why and to how many.
+import { count, Moment } from '../base/format.tsx';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { Line } from './answers.ts';
+import { Filter } from './filter.tsx';
+import { asked, List } from './list.tsx';
+import { type Route, to } from './route.ts';
+
+export function Journal(route: Route) {
+  const query = asked(route.query, ['pipeline', 'verb', 'by'], ['run', 'bulk']);
+  return (
+    <>
+      <Filter
+        route={route}
+        fields={[
+          { name: 'pipeline', label: 'Pipeline' },
+          { name: 'verb', label: 'Deed' },
+          { name: 'by', label: 'Who' },
+        ]}
+      />
+      <List<Line> key={JSON.stringify(query)} name="journal" rows="lines" query={query}>
+        {(lines) => <Lines lines={lines} />}
+      </List>
+    </>
+  );
+}
+
+/** Lines of the journal. */
+export function Lines({ lines }: { lines: Line[] }) {
+  return (
+    <Table
+      label="Journal"
+      rows={lines}
+      keyOf={({ line }) => line}
+      none="Nobody has done anything."
+      columns={[
+        { name: 'When', cell: (l) => <Moment at={l.at} /> },
+        { name: 'Who', cell: (l) => <Words text={l.by} most={60} /> },
+        { name: 'What', cell: (l) => <Words text={l.verb} most={40} /> },
+        { name: 'Where', cell: (l) => <Words text={[l.pipeline, l.stage].filter(Boolean).join('.')} most={120} /> },
+        { name: 'Runs', isNumber: true, cell: (l) => <Touched line={l} /> },
+        { name: 'Why', cell: (l) => <Words text={l.reason} most={300} /> },
+      ]}
+    />
+  );
+}
+
+function Touched({ line: { run_ids: runs = [], runs: many = 0, bulk } }: { line: Line }) {
+  if (bulk) return <a href={to('bulk', bulk)}>bulk {bulk}</a>;
+  if (many === 1) return <a href={to('run', runs[0])}>run {runs[0]}</a>;
+  return <>{many > 0 && count(many)}</>;
+}

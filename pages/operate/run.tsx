@@ -1,0 +1,248 @@
+// One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
+import { useSignal } from '@preact/signals';
+import { count, dollars, Moment, span } from '../base/format.tsx';
+import { usePoll } from '../base/poll.ts';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { Run as Answer, Attempt, Fault, Payload } from './answers.ts';
+import { type Deed, DeedButton } from './deeds.tsx';
+import { read } from './door.ts';
+import { Fresh, Trouble } from './fresh.tsx';
+import { Lines } from './journal.tsx';
+import { type Route, to } from './route.ts';
+import { State } from './states.tsx';
+import { Tree } from './tree.tsx';
+import { Waterfall } from './waterfall.tsx';
+
+export function Run({ of }: Route) {
+  const run = usePoll(`run ${of}`, () => read<Answer>('run', { run: Number(of) }));
+  return (
+    <Fresh of={run.value}>
+      {(found) => (
+        <>
+          <Facts run={found} />
+          <Deeds run={found} />
+          <Errors run={found} />
+          <h3>Attempts</h3>
+          <Waterfall attempts={found.attempts} began={found.began_at} />
+          <Attempts attempts={found.attempts} />
+          <Children run={found} />
+          <h3>What people did to it</h3>
+          <Lines lines={found.journal} />
+        </>
+      )}
+    </Fresh>
+  );
+}
+
+function Facts({ run }: { run: Answer }) {
+  const { pipeline, entity, label, status, ended_as, began_at, ended_at, cost_usd, trace, parent, stages } = run;
+  return (
+    <>
+      <p>
+        <State is={status}>{ended_as ?? status}</State>{' '}
+        <b>
+          <Words text={label ?? entity} most={200} />
+        </b>
+      </p>
+      <dl>
+        <dt>Pipeline</dt>
+        <dd>
+          <a href={to('pipeline', pipeline)}>{pipeline}</a>, version {run.version}
+        </dd>
+        <dt>Row</dt>
+        <dd>
+          <a href={to('runs', '', { pipeline, entity })}>
+            <Words text={entity} most={200} />
+          </a>
+        </dd>
+        <dt>Began</dt>
+        <dd>
+          <Moment at={began_at} />
+          {ended_at && `, took ${span(Date.parse(ended_at) - Date.parse(began_at))}`}
+        </dd>
+        <dt>Cost</dt>
+        <dd>{cost_usd === null ? 'none told' : dollars(cost_usd)}</dd>
+        <dt>Stages</dt>
+        <dd class="marks">
+          {stages.map(({ stage, state }) => (
+            <span key={stage}>
+              {stage} <State is={state ?? 'not begun'} />
+            </span>
+          ))}
+        </dd>
+        {trace && (
+          <>
+            <dt>Trace</dt>
+            <dd>{trace}</dd>
+          </>
+        )}
+        {parent && (
+          <>
+            <dt>Parent</dt>
+            <dd>
+              <a href={to('run', parent)}>run {parent}</a>
+            </dd>
+          </>
+        )}
+      </dl>
+    </>
+  );
+}
+
+function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
+  const isOver = status === 'running' ? undefined : `It is ${status}.`;
+  const inBackoff = at.some(({ state, retries }) => state === 'queued' && retries > 0);
+  const deeds: Deed[] = [
+    {
+      label: 'Retry',
+      what: 'The stages that failed or were cancelled are tried again, with tries as at the beginning.',
+      request: { verb: 'retry', run },
+      refused: ['failed', 'cancelled'].includes(status)
+        ? undefined
+        : `It is ${status}; only what failed is tried again.`,
+    },
+    {
+      label: 'Hurry',
+      what: 'A retry that waits for its time goes at once.',
+      request: { verb: 'hurry', run },
+      refused: isOver ?? (inBackoff ? undefined : 'No retry of it waits for its time.'),
+    },
+    {
+      label: 'Prioritise',
+      what: 'It goes before others that are ready.',
+      fields: [{ name: 'priority', label: 'Priority, 0 is first', value: 0, between: [0, 9], isNeeded: true }],
+      request: ({ priority }) => ({ verb: 'prioritise', run, priority: Number(priority) }),
+      refused: isOver,
+    },
+    {
+      label: 'Cancel',
+      what: 'This one run ends. What is in work is thrown away when it reports.',
+      request: { verb: 'cancel', run },
+      refused: isOver,
+      harms: true,
+    },
+    {
+      label: 'Reset',
+      what: `The run begins anew from its first stage; what its ${attempts.length} attempts came to is superseded.`,
+      request: { verb: 'reset', run },
+      harms: true,
+    },
+  ];
+  return (
+    <div class="actions">
+      {deeds.map((deed) => (
+        <DeedButton key={deed.label} deed={deed} />
+      ))}
+    </div>
+  );
+}
+
+function Errors({ run: { at = [] } }: { run: Answer }) {
+  return (
+    <>
+      {at.map(({ stage, state, attempt, error }) =>
+        error ? (
+          <section class="trouble" key={attempt} aria-label={`Error at ${stage}`}>
+            <p>
+              <b>{stage}</b> <State is={state} /> <Words text={error.code} most={200} />
+            </p>
+            <p>
+              <Words text={error.message} most={2000} />
+            </p>
+          </section>
+        ) : null,
+      )}
+    </>
+  );
+}
+
+function Attempts({ attempts }: { attempts: Attempt[] }) {
+  const took = ({ started_at, ended_at }: Attempt) =>
+    started_at && ended_at ? span(Date.parse(ended_at) - Date.parse(started_at)) : '–';
+  return (
+    <Table
+      label="Attempts"
+      rows={attempts}
+      keyOf={({ attempt }) => attempt}
+      columns={[
+        { name: 'Stage', cell: (a) => `${a.stage}, try ${a.retries + 1}` },
+        { name: 'State', cell: (a) => <State is={a.superseded ? 'superseded' : a.state} /> },
+        { name: 'Queued', cell: (a) => <Moment at={a.queued_at} /> },
+        { name: 'Started', cell: (a) => <Moment at={a.started_at} /> },
+        { name: 'Took', isNumber: true, cell: took },
+        { name: 'Error', cell: (a) => <Words text={a.error?.code} most={80} /> },
+        { name: 'Result', cell: (a) => <Result attempt={a.attempt} stage={a.stage} /> },
+      ]}
+    />
+  );
+}
+
+interface WholeAttempt {
+  payloads: boolean;
+  output: Payload | null;
+  error: Fault | null;
+}
+
+/** What an attempt came to, asked for when somebody wants to see it. */
+function Result({ attempt, stage }: { attempt: number; stage: string }) {
+  const found = useSignal<WholeAttempt | undefined>(undefined);
+  const error = useSignal<unknown>(undefined);
+  async function look(): Promise<void> {
+    try {
+      found.value = await read<WholeAttempt>('attempt', { attempt });
+    } catch (refusal) {
+      error.value = refusal;
+    }
+  }
+  if (error.value) return <Trouble error={error.value} />;
+  if (!found.value) {
+    return (
+      <button type="button" aria-label={`Look at attempt ${attempt} of ${stage}`} onClick={look}>
+        Look
+      </button>
+    );
+  }
+  const { payloads, output, error: fault } = found.value;
+  return (
+    <>
+      {!payloads && <p class="hint">Results are for operators who see payloads.</p>}
+      {fault && <Tree value={fault} name="error" />}
+      {output && (
+        <Tree
+          value={output.cut ?? output.value}
+          name={output.bytes ? `the beginning of ${count(output.bytes)} bytes` : 'result'}
+        />
+      )}
+      {payloads && !output && !fault && <span class="hint">none</span>}
+    </>
+  );
+}
+
+function Children({ run: { run, children } }: { run: Answer }) {
+  if (children.length === 0) return null;
+  return (
+    <>
+      <h3>Children</h3>
+      <Table
+        label="Children"
+        rows={children}
+        keyOf={({ stage, pipeline }) => `${stage} ${pipeline}`}
+        columns={[
+          { name: 'Stage', cell: (c) => c.stage },
+          {
+            name: 'Runs',
+            cell: (c) => (
+              <a href={to('runs', '', { parent: run, pipeline: c.pipeline })}>
+                {count(c.spawned)} of {c.pipeline}
+              </a>
+            ),
+          },
+          { name: 'Completed', isNumber: true, cell: (c) => count(c.completed) },
+          { name: 'Failed', isNumber: true, cell: (c) => count(c.failed) },
+          { name: 'Cancelled', isNumber: true, cell: (c) => count(c.cancelled) },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+// Runs by a filter, and what may be done to those that are chosen, or to all that match.
+import { useSignal } from '@preact/signals';
+import { Ago, sinceMs, span } from '../base/format.tsx';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { ListedRun } from './answers.ts';
+import { BulkButtons } from './bulk.tsx';
+import { Filter } from './filter.tsx';
+import { asked, List } from './list.tsx';
+import { type Route, to } from './route.ts';
+import { State } from './states.tsx';
+
+const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'label', 'trace', 'since', 'before'];
+const numbers = ['parent'];
+
+export function Runs(route: Route) {
+  const query = asked(route.query, texts, numbers);
+  const chosen = useSignal<number[]>([]);
+  const key = JSON.stringify(query);
+  return (
+    <>
+      <Filter
+        route={route}
+        fields={[
+          { name: 'pipeline', label: 'Pipeline' },
+          { name: 'stage', label: 'Stage' },
+          { name: 'status', label: 'Status', choices: ['running', 'completed', 'failed', 'cancelled'] },
+          { name: 'error_code', label: 'Error' },
+          { name: 'entity', label: 'Row' },
+        ]}
+      />
+      <List<ListedRun> key={key} name="runs" rows="runs" query={query}>
+        {(runs) => (
+          <>
+            <BulkButtons
+              filter={query}
+              chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))}
+            />
+            <RunsTable runs={runs} chosen={chosen} />
+          </>
+        )}
+      </List>
+    </>
+  );
+}
+
+function RunsTable({ runs, chosen }: { runs: ListedRun[]; chosen: { value: number[] } }) {
+  const all = runs.map(({ run }) => run);
+  const isAll = runs.length > 0 && all.every((run) => chosen.value.includes(run));
+  const choose = (some: number[], isOn: boolean) => {
+    chosen.value = [...chosen.value.filter((run) => !some.includes(run)), ...(isOn ? some : [])];
+  };
+  const box = (name: string, some: number[], isOn: boolean) => (
+    <input type="checkbox" aria-label={name} checked={isOn} onChange={(e) => choose(some, e.currentTarget.checked)} />
+  );
+  return (
+    <Table
+      label="Runs"
+      rows={runs}
+      keyOf={({ run }) => run}
+      none="No run matches."
+      columns={[
+        {
+          name: box('All that are shown', all, isAll),
+          cell: (r) => box(`Run ${r.run}`, [r.run], chosen.value.includes(r.run)),
+        },
+        { name: 'Run', cell: (r) => <a href={to('run', r.run)}>{r.run}</a> },
+        { name: 'Row', cell: (r) => <Words text={r.label ?? r.entity} most={80} /> },
+        { name: 'Pipeline', cell: (r) => <Words text={r.pipeline} most={60} /> },
+        { name: 'Status', cell: (r) => <State is={r.status}>{r.ended_as ?? r.status}</State> },
+        { name: 'Stands at', cell: (r) => <Standing run={r} /> },
+        { name: 'Began', cell: (r) => <Ago at={r.began_at} /> },
+        {
+          name: 'Took',
+          isNumber: true,
+          cell: (r) => span(r.ended_at ? Date.parse(r.ended_at) - Date.parse(r.began_at) : sinceMs(r.began_at)),
+        },
+      ]}
+    />
+  );
+}
+
+/** The stages at which a run is, with the error of each. */
+function Standing({ run }: { run: ListedRun }) {
+  return (
+    <>
+      {(run.at ?? []).map(({ stage, state, attempt, error }) => (
+        <div key={attempt}>
+          {stage} <State is={state} />{' '}
+          {error && <Words text={`${error.code ?? ''}: ${error.message ?? ''}`} most={120} />}
+        </div>
+      ))}
+    </>
+  );
+}
