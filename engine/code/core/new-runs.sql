@@ -30,6 +30,7 @@ begin
     join millrace.done_attempts d
       on d.run_id = o.id and d.stage_id = any (p_keep) and not millrace.was_left_out(d.error)
     where r.id = any (p_run_ids)
+    order by r.id, d.id
     returning stage_id
   )
   select array_agg(c.stage_id) into v_copied from copied c;
