@@ -25,19 +25,14 @@ function nameSecondTry({ status, fullName, failureMessages }) {
   console.log(`passed at its second try: ${fullName.trim()}: ${failureMessages[0].split('\n')[0]}`);
 }
 
-/** Files of more than 15 s, longest first, each with what its tests do not account for: loading and set-up. */
+/** Files whose tests took more than 15 s, longest first. What they share is made before: no file of the report has it. */
 function nameLongFiles(testResults) {
-  const seconds = (ms) => Math.round(ms / 1000);
-  const files = testResults.map(({ name, startTime, endTime, assertionResults }) => {
-    const whole = endTime - startTime;
-    const inTests = assertionResults.reduce((sum, { duration }) => sum + (duration ?? 0), 0);
-    return { name: relative(process.cwd(), name), whole, setUp: Math.max(0, whole - inTests) };
+  const files = testResults.map(({ name, startTime, endTime }) => {
+    return { name: relative(process.cwd(), name), seconds: Math.round((endTime - startTime) / 1000) };
   });
-  const sum = (of) => seconds(files.reduce((total, file) => total + file[of], 0));
-  for (const { name, whole, setUp } of files.sort((a, b) => b.whole - a.whole)) {
-    if (whole > 15_000) console.log(`${seconds(whole)} s, ${seconds(setUp)} of it set-up: ${name}`);
+  for (const { name, seconds } of files.sort((a, b) => b.seconds - a.seconds)) {
+    if (seconds > 15) console.log(`${seconds} s: ${name}`);
   }
-  console.log(`${files.length} files took ${sum('whole')} s beside one another, ${sum('setUp')} of it set-up`);
 }
 
 const tests = countTests();

@@ -15,10 +15,17 @@ afterEach(() => {
 
 const file = (status: string, ...tests: string[]) => ({
   status,
-  assertionResults: tests.map((test) => ({ status: test, fullName: ' a rule', failureMessages: [] as string[] })),
+  name: path.resolve('tests/a.test.ts'),
+  startTime: 1_000,
+  endTime: 3_000,
+  assertionResults: tests.map((test) => ({
+    status: test,
+    fullName: ' a rule',
+    failureMessages: [] as string[],
+  })),
 });
 
-/** The closing line and exit code of continuous integration after these outcomes. */
+/** The closing lines and exit code of continuous integration after these outcomes. */
 async function count(testResults: ReturnType<typeof file>[] | null, checkStatus: number, testStatus: number) {
   const report = path.join(folder, 'tests.json');
   fs.rmSync(report, { force: true });
@@ -31,6 +38,19 @@ async function count(testResults: ReturnType<typeof file>[] | null, checkStatus:
   const { code, stdout } = await runNode(['.ci/count.mjs', report, String(checkStatus), String(testStatus)]);
   return [stdout, code];
 }
+
+it('names the files that took long, the longest first', async () => {
+  const report = path.join(folder, 'tests.json');
+  const [short, long, longest] = [file('passed', 'passed'), file('passed', 'passed'), file('passed', 'passed')];
+  Object.assign(long as object, { endTime: 21_000 });
+  Object.assign(longest as object, { name: path.resolve('tests/b.test.ts'), endTime: 31_000 });
+  const testResults = [short, long, longest];
+  fs.writeFileSync(report, JSON.stringify({ numPassedTests: 3, numFailedTests: 0, testResults }));
+  const { stdout } = await runNode(['.ci/count.mjs', report, '0', '0']);
+  expect(stdout).toMatch(
+    `30 s: ${path.join('tests', 'b.test.ts')}\n20 s: ${path.join('tests', 'a.test.ts')}\n4 passed`,
+  );
+});
 
 it('counts the tests, and the checks as one', async () => {
   expect(await count([file('passed', 'passed', 'passed', 'skipped')], 0, 0)).toEqual(['3 passed, 0 failed\n', 0]);

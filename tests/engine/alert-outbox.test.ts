@@ -295,7 +295,7 @@ test('an acknowledged alert is reminded of no more, and its end is told', async 
   await runStage(engine, 'only');
   await minutes(engine, 2);
   expect(await deliver(engine)).toEqual(['resolved backlog']);
-  expect(await engine.refusal('select millrace.acknowledge($1)', [id])).toMatchObject({ code: 'MR003' });
+  expect(await engine.refusal('select millrace.acknowledge($1)', [id])).toMatchObject({ code: 'MR004' });
 });
 
 test('a test goes out by its channel at once, and once a minute', async ({ engine }) => {

@@ -212,9 +212,7 @@ test("a user's trigger that starts the stage over when it shows as failed has it
 });
 
 test('an unknown failure policy is refused with the remedy', async ({ engine }) => {
-  await expect(engine.pipeline([{ name: 'scan', on_failure: 'ignore' }])).rejects.toMatchObject({
-    code: 'MR001',
-    message: expect.stringContaining('on_failure is "ignore", but must be fail_run or continue'),
-    hint: expect.stringContaining('goes on without'),
-  });
+  await expect(engine.pipeline([{ name: 'scan', on_failure: 'ignore' }])).rejects.toThrow(
+    'stages.scan.onFailure is "ignore", but must be fail_run or continue. fail_run ends the run, continue goes on without',
+  );
 });

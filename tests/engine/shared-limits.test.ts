@@ -314,8 +314,8 @@ test('a stage names limits that there are, each once', async ({ engine }) => {
     );
   expect(await refusal(['model'])).toBe('stage one: limits.shared names model, which is no shared limit');
   await defineLimit(engine, { max_in_flight: 1 });
-  expect(await refusal(['model', 'model'])).toBe('stage one: limits.shared names model twice');
-  expect(await refusal([])).toBe('stage one: limits.shared has 0 items, but must have at least 1');
+  expect(await refusal(['model', 'model'])).toBe('stages.one.limits.shared names model twice: name it once.');
+  expect(await refusal([])).toMatch(/ stages\.one\.limits\.shared is \[\], but must be /);
   expect(await refusal(['model'])).toBeNull();
 });
 
