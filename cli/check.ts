@@ -6,6 +6,7 @@ import pc from 'picocolors';
 import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
 import { checkDocExamples } from './check/doc-examples.ts';
+import { checkEngineLayers } from './check/engine-layers.ts';
 import { checkFunctionSizes } from './check/function-sizes.ts';
 import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generated-files.ts';
 import { checkLayers } from './check/layers.ts';
@@ -24,6 +25,8 @@ const migrationsFolder = path.join(projectFolder, 'supabase', 'migrations');
 const shownLines = 60;
 const lighter = 'load a lighter library, or do the work in a stage of its own';
 const downwards = 'move what both need into the lower layer, or hand it over as an argument';
+const belowCore =
+  'let the feature call the core, or take off cli/check/core-calls.txt what is called no more (--write)';
 const withWhere = 'give it one, or the Data API of a hosted project refuses it (safeupdate)';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
@@ -49,6 +52,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
+    { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder, write) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'stamps of the migrations', remedy: 'do as it says', findings: stamps() },
     { name: 'every UPDATE and DELETE has a WHERE', remedy: withWhere, findings: checkSafeUpdates(projectFolder) },
