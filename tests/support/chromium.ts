@@ -1,6 +1,7 @@
 // A real Chromium for tests of pages. It comes from the system's packages, and is installed where it is missing.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
@@ -23,7 +24,9 @@ function installed(): string {
   const isRoot = process.getuid?.() === 0;
   const install = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium';
   const [program = '', ...before] = isRoot ? ['sh', '-c'] : ['sudo', '-n', 'sh', '-c'];
-  const { status, stderr } = spawnSync(program, [...before, install], {
+  // Tests of several pages may find it missing at once, and apt serves one at a time.
+  const inTurn = `flock "${path.join(os.tmpdir(), 'millrace-chromium.lock')}" sh -c 'command -v chromium || (${install})'`;
+  const { status, stderr } = spawnSync(program, [...before, inTurn], {
     encoding: 'utf8',
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
   });
