@@ -3,6 +3,7 @@ import { Ago, count, dollars, Moment, sinceMs, span } from '../base/format.tsx';
 import { usePoll } from '../base/poll.ts';
 import { Words } from '../base/words.tsx';
 import type { Alert, Overview as Answer, Bulk, Figures, PipelineHealth, Series, StageHealth } from './answers.ts';
+import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
 import { Fresh } from './fresh.tsx';
 import { to } from './route.ts';
@@ -110,6 +111,9 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
   );
 }
 
+const nameOf = (bulk: Bulk) => `${bulk.do.verb} in ${bulk.filter.pipeline}`;
+
+/** What is under way; only who may act can open it, since its state is told by a verb. */
 function Bulks({ bulks }: { bulks: Bulk[] }) {
   if (bulks.length === 0) return null;
   return (
@@ -118,11 +122,8 @@ function Bulks({ bulks }: { bulks: Bulk[] }) {
       <ul>
         {bulks.map((bulk) => (
           <li key={bulk.bulk}>
-            <a href={to('bulk', bulk.bulk)}>
-              {bulk.do.verb} in {bulk.filter.pipeline}
-            </a>
-            : {count(bulk.done)} of {bulk.preview.runs} done, {count(bulk.faults)} faults; by{' '}
-            <Words text={bulk.by ?? 'SQL'} most={40} />
+            {mayNotAct() ? nameOf(bulk) : <a href={to('bulk', bulk.bulk)}>{nameOf(bulk)}</a>}: {count(bulk.done)} of{' '}
+            {bulk.preview.runs} done, {count(bulk.faults)} faults; by <Words text={bulk.by ?? 'SQL'} most={40} />
           </li>
         ))}
       </ul>

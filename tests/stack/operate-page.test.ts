@@ -184,6 +184,26 @@ test('a viewer finds each deed refused, with the reason', async () => {
   expect(await page.getByRole('dialog').count()).toBe(0);
 });
 
+test('a viewer reads which bulks are under way, and is led to none that would refuse them', async () => {
+  const bulk = { bulk: 1, by: 'otto', done: 2, faults: 0, preview: { runs: 5 } };
+  const underWay = { ...bulk, do: { verb: 'retry' }, filter: { pipeline: 'orders' } };
+  const links: Record<string, number> = {};
+  for (const [name, page] of Object.entries({
+    vera: await operate.signedInAs('vera'),
+    door: await operate.atMachine(),
+  })) {
+    await page.route('**/millrace_overview', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), bulks: [underWay] } });
+    });
+    await page.reload();
+    const shown = page.getByRole('region', { name: 'Bulks under way' });
+    await shown.getByText('retry in orders').waitFor();
+    links[name] = await shown.getByRole('link').count();
+  }
+  expect(links).toEqual({ vera: 0, door: 1 });
+});
+
 test('the palette finds a run by what it is called, by the keyboard alone', async () => {
   const page = await operate.atMachine();
   await page.keyboard.press('/');
