@@ -1,5 +1,6 @@
--- Auth's SQL surface, as migrations meet it: who calls, by the token's claims, and the tables that people refer to, put triggers on
--- and seed. Nobody signs in here. Run by the superuser that owns the stand-ins.
+-- Auth's SQL surface, as migrations meet it: who calls, by the token's claims, and the tables that
+-- people refer to, put triggers on and seed. Nobody signs in here. Run by the superuser that owns
+-- the stand-ins.
 
 create schema auth authorization supabase_auth_admin;
 grant usage on schema auth to postgres with grant option;
@@ -68,9 +69,11 @@ create table auth.users (
   phone_change text default '',
   phone_change_token varchar(255) default '',
   phone_change_sent_at timestamptz,
-  confirmed_at timestamptz generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
+  confirmed_at timestamptz
+    generated always as (least(email_confirmed_at, phone_confirmed_at)) stored,
   email_change_token_current varchar(255) default '',
-  email_change_confirm_status smallint default 0 check (email_change_confirm_status between 0 and 2),
+  email_change_confirm_status smallint default 0
+    check (email_change_confirm_status between 0 and 2),
   banned_until timestamptz,
   reauthentication_token varchar(255) default '',
   reauthentication_sent_at timestamptz,

@@ -1,5 +1,6 @@
--- pg_net's SQL surface (0.20). The requests are sent by local/platform/pg-net/worker.ts. The script of the
--- extension pg_net (extensions.ts). As in the real one everybody may use the schema: what a caller must not see must not be left there.
+-- pg_net's SQL surface (0.20). The requests are sent by local/platform/pg-net/worker.ts. The script
+-- of the extension pg_net (extensions.ts). As in the real one everybody may use the schema: what a
+-- caller must not see must not be left there.
 
 create schema net;
 

@@ -1,5 +1,5 @@
--- Realtime's SQL surface, as migrations meet it: the publication, and what broadcasts from the database. Nobody listens here. Run by
--- the superuser that owns the stand-ins.
+-- Realtime's SQL surface, as migrations meet it: the publication, and what broadcasts from the
+-- database. Nobody listens here. Run by the superuser that owns the stand-ins.
 
 create publication supabase_realtime;
 alter publication supabase_realtime owner to postgres;
@@ -32,7 +32,9 @@ as $$
   select nullif(current_setting('realtime.topic', true), '')
 $$;
 
-create function realtime.send(payload jsonb, event text, topic text, private boolean default true) returns void
+create function realtime.send(
+  payload jsonb, event text, topic text, private boolean default true
+) returns void
 language plpgsql
 as $$
 begin
@@ -46,8 +48,8 @@ end
 $$;
 
 create function realtime.broadcast_changes(
-  topic_name text, event_name text, operation text, table_name text, table_schema text, new record, old record,
-  level text default 'ROW'
+  topic_name text, event_name text, operation text, table_name text, table_schema text,
+  new record, old record, level text default 'ROW'
 ) returns void
 language plpgsql
 as $$
@@ -56,12 +58,13 @@ begin
     raise exception 'function can only be triggered for each row, not for each statement';
   end if;
   perform realtime.send(
-    jsonb_build_object('old_record', old, 'record', new, 'operation', operation, 'table', table_name,
-      'schema', table_schema),
+    jsonb_build_object(
+      'old_record', old, 'record', new, 'operation', operation,
+      'table', table_name, 'schema', table_schema),
     event_name, topic_name);
 end
 $$;
 
--- On hosted, postgres owns no table of this schema and may still write policies for them: see storage.sql, whose guard holds it
--- back here too.
+-- On hosted, postgres owns no table of this schema and may still write policies for them: see
+-- storage.sql, whose guard holds it back here too.
 grant supabase_realtime_admin to postgres;

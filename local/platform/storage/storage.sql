@@ -97,7 +97,9 @@ begin
   if current_user <> 'postgres' then
     return;
   end if;
-  for v_command in select * from pg_event_trigger_ddl_commands() where schema_name in ('storage', 'realtime') loop
+  for v_command in
+    select * from pg_event_trigger_ddl_commands() where schema_name in ('storage', 'realtime')
+  loop
     if v_command.command_tag not in ('CREATE POLICY', 'ALTER POLICY', 'CREATE TRIGGER') then
       raise insufficient_privilege using message = format('must be owner of %s', v_command.object_identity);
     end if;
@@ -115,7 +117,10 @@ begin
   if current_user <> 'postgres' then
     return;
   end if;
-  for v_object in select * from pg_event_trigger_dropped_objects() where schema_name in ('storage', 'realtime') and original loop
+  for v_object in
+    select * from pg_event_trigger_dropped_objects()
+    where schema_name in ('storage', 'realtime') and original
+  loop
     if v_object.object_type not in ('policy', 'trigger') then
       raise insufficient_privilege using message = format('must be owner of %s', v_object.object_identity);
     end if;

@@ -1,6 +1,7 @@
 -- Vault's SQL surface without libsodium: secrets lie encrypted in vault.secrets and are read through
 -- vault.decrypted_secrets. The key is a row beside them; on hosted it lies outside the database.
--- The script of the extension supabase_vault (extensions.ts), run by the superuser that owns the stand-ins.
+-- The script of the extension supabase_vault (extensions.ts), run by the superuser that owns the
+-- stand-ins.
 
 grant usage on schema vault to postgres with grant option;
 grant usage on schema vault to service_role;
