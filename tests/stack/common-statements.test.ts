@@ -1,7 +1,8 @@
-// What migrations of projects commonly say, run as a deployment runs it: the database that a project's first migration meets.
+// What migrations of projects commonly say, run as a deployment runs it: in a database that a project's first migration meets, or in
+// the project whose `postgres` PGURL names. Nothing of it stays.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createBareDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -16,13 +17,18 @@ const statements: Statement[] = JSON.parse(
   readFileSync(path.join(import.meta.dirname, 'common-statements.json'), 'utf8'),
 );
 
-let database: TestDatabase;
+let database: TestDatabase | undefined;
 let sql: pg.Client;
 beforeAll(async () => {
-  database = await createBareDatabase();
-  sql = await database.connect();
+  if (process.env.PGURL) {
+    sql = new pg.Client({ connectionString: process.env.PGURL });
+    await sql.connect();
+  } else {
+    database = await createBareDatabase();
+    sql = await database.connect();
+  }
 });
-afterAll(() => database.drop());
+afterAll(() => database?.drop() ?? sql.end());
 
 test.each(statements.filter(({ must }) => must))('a migration may say: $name', async ({ sql: statement }) => {
   await sql.query('begin');
