@@ -87,6 +87,20 @@ test('what follows it cannot begin without it', async ({ engine }) => {
   );
 });
 
+test('what follows it cannot begin without it while its run is under way either', async ({ engine }) => {
+  await engine.pipeline([...published(), { name: 'archive', needs: ['print'] }]);
+  const [id] = await engine.queued('print');
+  await runStage(engine, 'print');
+  await finish(engine, 'publish', { at: 'page' });
+  expect(await engine.run(id)).toMatchObject({ status: 'running' });
+  expect(await engine.refusal(`update public.items set republish_status = 'queued' where id = $1`, [id])).toMatchObject(
+    { code: 'MR005', hint: 'Queue revise instead; the stages after it follow by themselves.' },
+  );
+  await engine.queue('revise', [id as string]);
+  for (const stage of ['revise', 'republish', 'archive']) await runStage(engine, stage);
+  expect(await engine.run(id)).toMatchObject({ status: 'completed' });
+});
+
 test('it cannot begin before what it needs, and a run under way is not disturbed by the refusal', async ({
   engine,
 }) => {

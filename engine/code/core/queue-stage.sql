@@ -40,6 +40,40 @@ begin
 end
 $$;
 
+-- Raises MR005 where one of these live runs has left a stage out since nobody asked for it, without
+-- which this one cannot begin: it would be skipped once more, and its row show it as queued.
+create or replace function millrace.refuse_left_out(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_left_out record;
+begin
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+    (array_agg(s.name order by vs.position))[1] as first
+  into v_left_out
+  from millrace.runs r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+  join millrace.stages s on s.id = vs.stage_id
+  join millrace.attempts a on a.run_id = r.id and a.stage_id = vs.stage_id
+  where r.id = any (p_run_ids)
+    and vs.on_demand
+    and a.state = 'skipped'
+    and not a.superseded
+    and a.error ? 'on_demand';
+  if v_left_out.runs > 0 then
+    raise exception 'stage % cannot start for % entities (%, …): nobody has asked for %',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_left_out.runs, v_left_out.entity_id, v_left_out.first
+      using errcode = 'MR005',
+        hint = format('Queue %s instead; the stages after it follow by themselves.',
+          v_left_out.first);
+  end if;
+end
+$$;
+
 -- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
 -- kept as history. Returns the stages with work.
 create or replace function millrace.start_over(
@@ -70,6 +104,7 @@ begin
       using errcode = 'MR005',
         hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
   end if;
+  perform millrace.refuse_left_out(p_run_ids, p_stage_id);
   for v_version in
     select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
       array_agg(r.entity_id) as entity_ids
