@@ -26,7 +26,7 @@ const shownLines = 60;
 const lighter = 'load a lighter library, or do the work in a stage of its own';
 const downwards = 'move what both need into the lower layer, or hand it over as an argument';
 const belowCore =
-  'let the feature call the core, or take off cli/check/core-calls.txt what is called no more (--write)';
+  'let a hook or the module above make the call, or take off cli/check/upward-calls.txt what is called no more (--write)';
 const withWhere = 'give it one, or the Data API of a hosted project refuses it (safeupdate)';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 

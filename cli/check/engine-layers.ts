@@ -1,39 +1,50 @@
-// The core of the engine is to know no feature. What it still calls of them stands in a list that may only shrink.
+// The layers of the engine's SQL: the kernel calls hooks alone, and a module those before it. Calls that break this stand in a list that
+// may only shrink.
 import fs from 'node:fs';
 import path from 'node:path';
+import { modulesOf } from '../engine/engine-sql.ts';
 import { callGraph, type Routine } from './call-graph.ts';
 
-const list = 'cli/check/core-calls.txt';
+const list = 'cli/check/upward-calls.txt';
 
 /**
- * Compares what functions of engine/code/core call of engine/code/features with the list. Resolves to a line for each new call and
- * for each name on the list that is called no more; `write` takes the latter off.
+ * Compares the calls that lead up, from the kernel into a module or from a module into a later one, with the list. Resolves to a line
+ * for each new call and for each on the list that is there no more; `write` takes the latter off.
  */
 export async function checkEngineLayers(root: string, write: boolean): Promise<string> {
-  const graph = await callGraph(path.join(root, 'engine'));
-  const called = callsOfFeatures(graph);
+  const engine = path.join(root, 'engine');
+  const found = callsUp(await callGraph(engine), modulesOf(engine));
   const listFile = path.join(root, list);
   const listed = fs.readFileSync(listFile, 'utf8').split('\n').filter(Boolean);
-  const kept = listed.filter((name) => called.has(name));
-  if (write && kept.length < listed.length) fs.writeFileSync(listFile, `${kept.join('\n')}\n`);
-  const added = [...called].filter(([name]) => !listed.includes(name));
-  const gone = write ? [] : listed.filter((name) => !called.has(name));
+  const kept = listed.filter((call) => found.has(call));
+  if (write && kept.length < listed.length) fs.writeFileSync(listFile, kept.map((call) => `${call}\n`).join(''));
+  const added = [...found].filter(([call]) => !listed.includes(call));
+  const gone = write ? [] : listed.filter((call) => !found.has(call));
   return [
-    ...added.map(([name, callers]) => `${callers.join(', ')} calls ${name} of ${graph.get(name)?.files.join(', ')}`),
-    ...gone.map((name) => `${name} is on the list, but the core does not call it`),
+    ...added.map(([call, callers]) => `${call}: ${callers.join(', ')} may call hooks and what lies below alone`),
+    ...gone.map((call) => `${call} is on the list, but nothing calls up so`),
   ].join('\n');
 }
 
-/** The functions of features that the core calls, each with its callers there. */
-function callsOfFeatures(graph: Map<string, Routine>): Map<string, string[]> {
-  const lies = ({ files }: Routine, folder: string) => files.every((file) => file.startsWith(`code/${folder}/`));
-  const called = new Map<string, string[]>();
+/** The calls that lead up, as `from → module: function`, each with the functions that make it. */
+function callsUp(graph: Map<string, Routine>, modules: string[]): Map<string, string[]> {
+  const calls = new Map<string, string[]>();
   for (const routine of graph.values()) {
-    if (!lies(routine, 'core')) continue;
-    for (const name of routine.calls) {
-      const other = graph.get(name);
-      if (other && lies(other, 'features')) called.set(name, [...(called.get(name) ?? []), routine.name]);
+    for (const from of new Set(routine.files.map(folderOf))) {
+      if (from === 'hooks') continue;
+      for (const name of routine.calls) {
+        const to = (graph.get(name)?.files ?? []).map(folderOf);
+        const [lowest] = to.sort((a, b) => modules.indexOf(a) - modules.indexOf(b));
+        if (lowest === undefined || lowest === 'hooks') continue;
+        if (modules.indexOf(lowest) <= modules.indexOf(from)) continue;
+        const call = `${from} → ${lowest}: ${name}`;
+        calls.set(call, [...(calls.get(call) ?? []), routine.name]);
+      }
     }
   }
-  return called;
+  return new Map([...calls].sort(([a], [b]) => a.localeCompare(b)));
 }
+
+/** The module that a file of the engine belongs to, `kernel` or `hooks`. */
+const folderOf = (file: string) =>
+  file.startsWith('modules/') ? (file.split('/')[1] ?? '') : (file.split(/[/.]/)[0] ?? '');

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadModule, parseSync } from '@libpg-query/parser';
+import { hooksSql } from '../engine/engine-sql.ts';
 
 export interface Statement {
   file: string;
@@ -45,7 +46,9 @@ export interface Finding {
 /** Reads the statements of a file. Rejects where Postgres could not parse it. */
 export async function statementsOf(root: string, file: string): Promise<Statement[]> {
   await loadModule();
-  const bytes = fs.readFileSync(path.join(root, file));
+  const bytes = Buffer.from(
+    file === 'engine/hooks.sql' ? hooksSql(path.join(root, 'engine')) : fs.readFileSync(path.join(root, file)),
+  );
   return (parseSync(bytes.toString()).stmts ?? []).map(({ stmt = {}, stmt_location: at = 0, stmt_len: length = 0 }) => {
     const whole = bytes.subarray(at, length > 0 ? at + length : undefined).toString();
     const [before = ''] = /^(?:\s|--[^\n]*(?:\n|$))*/.exec(whole) ?? [];

@@ -19,7 +19,7 @@ const rowsOfBatches = ['millrace.change', 'millrace.claimed'];
 const searchPath = 'pg_catalog, pg_temp';
 
 /** Files of engine/ that a program writes, in a style of its own. */
-const generated = ['engine/code/features/shared-limit-schema.sql', 'engine/uninstall.sql'];
+const generated = ['engine/modules/limits/shared-limit-schema.sql', 'engine/uninstall.sql'];
 
 /** Migrations that a program writes: the engine's, and those of pipelines. */
 const generatedMigration = /_(?:millrace(?:_\d[\d.]*)?|pipeline_\w+|(?:shared|dropped)_limits)\.sql$/;

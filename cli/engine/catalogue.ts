@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Node, Statement } from './engine-sql.ts';
 
-/** What one state of engine/code makes. Texts are kept as digests where they only tell whether something changed. */
+/** What one state of the engine's code makes. Texts are kept as digests where they only tell whether something changed. */
 export interface Code {
   /** By `millrace.claim(…)`, with the types of its arguments. */
   functions: Record<string, FunctionCode>;
@@ -92,7 +92,7 @@ export function commented({ node, text }: Statement): string {
 /** A statement without the comments before it. */
 export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim();
 
-/** What the statements of engine/code make. */
+/** What the statements of the code make. */
 export function codeOf(statements: Statement[]): Code {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
   const jobs = statements.flatMap(({ text }) => [...text.matchAll(/'(millrace-[a-z][a-z-]*)'/g)]);

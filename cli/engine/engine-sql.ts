@@ -29,10 +29,47 @@ export function sqlFiles(engine: string, folder: string): string[] {
     .map((name) => path.posix.join(folder, name));
 }
 
+/** The engine's modules from the lowest up: each may stand on those before it. */
+export function modulesOf(engine: string): string[] {
+  return JSON.parse(fs.readFileSync(path.join(engine, 'modules.json'), 'utf8'));
+}
+
+/** Where the statements of a file start that modules have the kernel run at a moment: `-- on completed`. */
+const section = /^-- on (\w+)\n/m;
+/** Where a hook of `hooks.sql` runs what the modules have for it. */
+const place = /^( *)-- the modules' (\w+)$/gm;
+
+/** The text of `hooks.sql`, in which each module's statements stand at their place, in the order of the modules. */
+export function hooksSql(engine: string): string {
+  const parts = modulesOf(engine).flatMap((name) => hookParts(path.join(engine, 'modules', name, 'hooks.plpgsql')));
+  const text = fs.readFileSync(path.join(engine, 'hooks.sql'), 'utf8');
+  const places = [...text.matchAll(place)].map(([, , hook]) => hook);
+  const lost = parts.find(({ hook }) => !places.includes(hook));
+  if (lost) throw new Error(`${lost.file}: engine/hooks.sql has no place for "${lost.hook}".`);
+  return text.replaceAll(place, (_, indent: string, hook: string) =>
+    parts
+      .filter((part) => part.hook === hook)
+      .flatMap(({ lines }) => lines.map((line) => (line ? indent + line : line)))
+      .join('\n'),
+  );
+}
+
+/** What a module's file has for each hook. */
+function hookParts(file: string): { file: string; hook: string; lines: string[] }[] {
+  if (!fs.existsSync(file)) return [];
+  const [, ...parts] = fs.readFileSync(file, 'utf8').split(section);
+  return parts.flatMap((hook, at) => (at % 2 ? [] : [{ file, hook, lines: (parts[at + 1] ?? '').trim().split('\n') }]));
+}
+
+/** The text of a file of the engine as it is to be installed. */
+export function textOf(engine: string, file: string): string {
+  return file === 'hooks.sql' ? hooksSql(engine) : fs.readFileSync(path.join(engine, file), 'utf8');
+}
+
 /** The statements of a file of the engine. Throws with the file's name where Postgres could not parse it. */
 export async function statementsOf(engine: string, file: string): Promise<Statement[]> {
   await loadModule();
-  const text = fs.readFileSync(path.join(engine, file));
+  const text = Buffer.from(textOf(engine, file));
   try {
     return (parseSync(text.toString()).stmts ?? []).map(
       ({ stmt = {}, stmt_location: at = 0, stmt_len: length = 0 }) => ({
@@ -56,8 +93,18 @@ export async function statementsIn(engine: string, folder: string): Promise<Stat
   return (await Promise.all(sqlFiles(engine, folder).map((file) => statementsOf(engine, file)))).flat();
 }
 
-/** All statements of engine/code: functions, then views, then triggers, then the rest, each kind in the order of its files. */
+/** The files of the code: the kernel's, the hooks, and those of the modules in their order. */
+export function codeFiles(engine: string): string[] {
+  return [
+    ...sqlFiles(engine, 'kernel'),
+    'hooks.sql',
+    ...modulesOf(engine).flatMap((name) => sqlFiles(engine, `modules/${name}`)),
+  ];
+}
+
+/** All statements of the code: functions, then views, then triggers, then the rest, each kind in the order of its files. */
 export async function codeStatements(engine: string): Promise<Statement[]> {
   const rank = ({ kind }: Statement) => (order.includes(kind) ? order.indexOf(kind) : order.length);
-  return (await statementsIn(engine, 'code')).sort((a, b) => rank(a) - rank(b));
+  const statements = await Promise.all(codeFiles(engine).map((file) => statementsOf(engine, file)));
+  return statements.flat().sort((a, b) => rank(a) - rank(b));
 }

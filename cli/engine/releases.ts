@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { codeFor } from './build.ts';
 import { type Code, codeOf } from './catalogue.ts';
-import { sqlFiles } from './engine-sql.ts';
+import { codeFiles, sqlFiles, textOf } from './engine-sql.ts';
 
 /** One frozen release: what a later one is compared with. */
 export interface Release {
@@ -67,8 +67,8 @@ function structureNow(engine: string): Record<string, string> {
 
 /** Everything that an install or an upgrade is built from, as one digest. */
 export function sourceDigest(engine: string): string {
-  const files = [...sqlFiles(engine, 'structure'), ...sqlFiles(engine, 'code')];
-  return sha256(files.map((file) => `${file}\n${fs.readFileSync(path.join(engine, file), 'utf8')}`).join('\n'));
+  const files = [...sqlFiles(engine, 'structure'), ...codeFiles(engine)];
+  return sha256(files.map((file) => `${file}\n${textOf(engine, file)}`).join('\n'));
 }
 
 /** What engine/ is to become: null while it is what the last release froze. */

@@ -10,7 +10,7 @@ interface JsonSchema {
 }
 
 /** The file of the engine that holds the schema. */
-export const schemaFile = 'code/features/shared-limit-schema.sql';
+export const schemaFile = 'modules/limits/shared-limit-schema.sql';
 const width = 100;
 
 /** Spells fields as the database does. */

@@ -4,10 +4,14 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { callGraph } from '../../cli/check/call-graph.ts';
 import { checkEngineLayers } from '../../cli/check/engine-layers.ts';
+import { hooksSql } from '../../cli/engine/engine-sql.ts';
 
 let root: string;
 beforeEach(() => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-layers-'));
+  write('engine/modules.json', '["low", "high"]');
+  for (const name of ['low', 'high']) fs.mkdirSync(path.join(root, 'engine/modules', name), { recursive: true });
+  write('engine/hooks.sql', 'select 1;');
 });
 afterEach(() => fs.rmSync(root, { recursive: true }));
 
@@ -21,7 +25,7 @@ const fn = (name: string, body: string) =>
 
 test('the call graph reads expressions, loops, views, plain SQL and SQL that is built as text', async () => {
   write(
-    'engine/code/core/a.sql',
+    'engine/kernel/a.sql',
     [
       fn('a', 'declare\n  v_run millrace.runs;\nbegin v_run.id := millrace.assigned(1); return a.p_id; end'),
       fn(
@@ -45,18 +49,31 @@ test('the call graph reads expressions, loops, views, plain SQL and SQL that is 
   ]);
 });
 
-test('the core may call of the features what the list has, and the list only shrinks', async () => {
-  write('engine/code/core/a.sql', fn('a', 'begin return millrace.old(1); end'));
-  write(
-    'engine/code/features/b.sql',
-    fn('old', 'begin return 1; end') + fn('fresh', 'begin return millrace.a(1); end'),
-  );
-  write('cli/check/core-calls.txt', 'old\n');
+test('the kernel calls hooks alone, a module those before it, and the list of other calls only shrinks', async () => {
+  write('engine/kernel/a.sql', fn('a', 'begin return millrace.fine(1) + millrace.old(1); end'));
+  write('engine/hooks.sql', fn('fine', "begin\n  -- the modules' fine\nend"));
+  write('engine/modules/low/b.sql', fn('old', 'begin return millrace.a(1); end'));
+  write('engine/modules/low/hooks.plpgsql', '-- on fine\nreturn millrace.old(p_id);\n');
+  write('engine/modules/high/c.sql', fn('high', 'begin return millrace.old(1); end'));
+  write('cli/check/upward-calls.txt', 'kernel → low: old\n');
   expect(await checkEngineLayers(root, false)).toBe('');
-  write('engine/code/core/a.sql', fn('a', 'begin return millrace.fresh(1); end'));
+  write('engine/kernel/a.sql', fn('a', 'begin return millrace.fine(1); end'));
+  write('engine/modules/low/b.sql', fn('old', 'begin return millrace.high(1); end'));
+  const added = 'low → high: high: old may call hooks and what lies below alone';
   expect(await checkEngineLayers(root, false)).toBe(
-    'a calls fresh of code/features/b.sql\nold is on the list, but the core does not call it',
+    `${added}\nkernel → low: old is on the list, but nothing calls up so`,
   );
-  expect(await checkEngineLayers(root, true)).toBe('a calls fresh of code/features/b.sql');
-  expect(fs.readFileSync(path.join(root, 'cli/check/core-calls.txt'), 'utf8').trim()).toBe('');
+  expect(await checkEngineLayers(root, true)).toBe(added);
+  expect(fs.readFileSync(path.join(root, 'cli/check/upward-calls.txt'), 'utf8')).toBe('');
+});
+
+test('a hook runs what each module has for it, in the order of the modules, and what has no place is named', async () => {
+  write('engine/hooks.sql', fn('h', "begin\n  -- the modules' ended\n  return 1;\nend"));
+  write('engine/modules/high/hooks.plpgsql', '-- on ended\nperform millrace.c();\n');
+  write('engine/modules/low/hooks.plpgsql', '-- on ended\nperform millrace.a();\nperform millrace.b();\n');
+  expect(hooksSql(path.join(root, 'engine'))).toContain(
+    'begin\n  perform millrace.a();\n  perform millrace.b();\n  perform millrace.c();\n  return 1;\nend',
+  );
+  write('engine/modules/high/hooks.plpgsql', '-- on nothing\nperform millrace.c();\n');
+  expect(() => hooksSql(path.join(root, 'engine'))).toThrow('engine/hooks.sql has no place for "nothing"');
 });

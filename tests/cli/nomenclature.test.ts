@@ -5,7 +5,7 @@ import { nomenclatureFaults, wordsIn } from '../../cli/check/nomenclature.ts';
 it.each(['perform millrace.fold(1);', '-- Rings the function.', 'select lane from x', "await rpc('millrace_ring')"])(
   'a word that the nomenclature has replaced is found: %s',
   (line) => {
-    expect(wordsIn('engine/code/core/x.sql', `select 1;\n${line}`)).toEqual([
+    expect(wordsIn('engine/kernel/x.sql', `select 1;\n${line}`)).toEqual([
       expect.stringMatching(/^engine\/code\/core\/x\.sql:2: ".+": docs\/nomenclature\.md has the word to use$/),
     ]);
   },

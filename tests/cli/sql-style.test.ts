@@ -16,7 +16,7 @@ async function checked(files: Record<string, string>): Promise<string> {
   return checkSqlStyle(root);
 }
 
-const file = 'engine/code/core/new.sql';
+const file = 'engine/kernel/new.sql';
 const of = (text: string) => checked({ [file]: text });
 
 /** A function that keeps to every rule, but for what is given otherwise. */
@@ -134,7 +134,7 @@ test('a short helper stays where something beside its caller needs it by name', 
   expect(await checked({ [file]: helper + caller, 'tests/engine/sums.test.ts': "'select millrace.add_up(1)'" })).toBe(
     '',
   );
-  expect(await checked({ [file]: caller, 'engine/code/features/sums.sql': helper })).toBe('');
+  expect(await checked({ [file]: caller, 'engine/modules/sums/sums.sql': helper })).toBe('');
   expect(await of(helper.replace('language sql', 'language sql security definer') + caller)).toBe('');
   expect(await of(helper.replace('  select 1;', Array(10).fill('  select 1;').join('\n')) + caller)).toBe('');
 });

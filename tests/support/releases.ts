@@ -109,7 +109,7 @@ export async function makeNextLevel(): Promise<NextLevel> {
 
 async function buildNextLevel(project: Project): Promise<NextLevel> {
   const { engine, migrations } = project;
-  const features = path.join(engine, 'code', 'features', 'scratch.sql');
+  const features = path.join(engine, 'modules', 'journal', 'scratch.sql');
   fs.writeFileSync(features, former);
   const present = presentTarget();
   const installFormer = await installSql(engine, present);

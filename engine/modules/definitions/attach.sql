@@ -257,7 +257,7 @@ begin
   loop
     execute format('revoke all on function %s from public', v_function);
     execute format('comment on function %s is %L', v_function, format(
-      'Written by millrace.attach(%L); see engine/code/core/attach.sql.', v_pipeline.name));
+      'Written by millrace.attach(%L); see modules/definitions/attach.sql.', v_pipeline.name));
   end loop;
 end
 $$;

@@ -1,0 +1,6 @@
+-- Hooks
+--
+-- What the kernel asks of the modules, and when. Each hook takes a set. The build puts the
+-- statements of engine/modules/*/hooks.plpgsql at their place, in the order of engine/modules.json,
+-- in which they take their locks. A pipeline that asks for nothing of a module pays one test a
+-- batch.
