@@ -25,8 +25,7 @@ const migrationsFolder = path.join(projectFolder, 'supabase', 'migrations');
 const shownLines = 60;
 const lighter = 'load a lighter library, or do the work in a stage of its own';
 const downwards = 'move what both need into the lower layer, or hand it over as an argument';
-const belowCore =
-  'let a hook or the module above make the call, or take off cli/check/upward-calls.txt what is called no more (--write)';
+const belowCore = 'let a hook or the module above make the call, or move what is called below';
 const withWhere = 'give it one, or the Data API of a hosted project refuses it (safeupdate)';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
@@ -52,7 +51,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
-    { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder, write) },
+    { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'stamps of the migrations', remedy: 'do as it says', findings: stamps() },
     { name: 'every UPDATE and DELETE has a WHERE', remedy: withWhere, findings: checkSafeUpdates(projectFolder) },

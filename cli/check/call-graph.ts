@@ -16,8 +16,8 @@ export interface Routine {
 const schemas = ['millrace', 'millrace_evidence', 'public'];
 /** A call in SQL that is built as text. */
 const calledInText = /\bmillrace\.(\w+)\s*\(/g;
-/** A sentence, which may tell a person what to call. */
-const isSentence = (text: string) => /^[A-Z]|\.$/.test(text);
+/** Words that tell a person what to call. */
+const isTold = (text: string) => /^[A-Z]|\.$|: select millrace\.|^select [^;]*;$/.test(text);
 
 /** Reads all functions and views of the engine that lies in the folder `engine`. */
 export async function callGraph(engine: string): Promise<Map<string, Routine>> {
@@ -97,7 +97,7 @@ function namesBelow(tree: unknown): string[] {
     } else if (key === 'RangeVar') {
       const { schemaname, relname } = value as Node;
       if (schemas.includes(schemaname)) names.push(relname);
-    } else if (key === 'sval' && typeof value === 'string' && !isSentence(value)) {
+    } else if (key === 'sval' && typeof value === 'string' && !isTold(value)) {
       for (const [, name = ''] of value.matchAll(calledInText)) names.push(name);
     }
   });

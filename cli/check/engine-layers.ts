@@ -1,29 +1,17 @@
-// The layers of the engine's SQL: the kernel calls hooks alone, and a module those before it. Calls that break this stand in a list that
-// may only shrink.
-import fs from 'node:fs';
+// The layers of the engine's SQL: the kernel calls hooks alone, and a module those before it.
 import path from 'node:path';
 import { modulesOf } from '../engine/engine-sql.ts';
 import { callGraph, type Routine } from './call-graph.ts';
 
-const list = 'cli/check/upward-calls.txt';
-
 /**
- * Compares the calls that lead up, from the kernel into a module or from a module into a later one, with the list. Resolves to a line
- * for each new call and for each on the list that is there no more; `write` takes the latter off.
+ * Looks for calls that lead up, from the kernel into a module or from a module into a later one. Resolves to a line for each, empty when
+ * there is none.
  */
-export async function checkEngineLayers(root: string, write: boolean): Promise<string> {
+export async function checkEngineLayers(root: string): Promise<string> {
   const engine = path.join(root, 'engine');
-  const found = callsUp(await callGraph(engine), modulesOf(engine));
-  const listFile = path.join(root, list);
-  const listed = fs.readFileSync(listFile, 'utf8').split('\n').filter(Boolean);
-  const kept = listed.filter((call) => found.has(call));
-  if (write && kept.length < listed.length) fs.writeFileSync(listFile, kept.map((call) => `${call}\n`).join(''));
-  const added = [...found].filter(([call]) => !listed.includes(call));
-  const gone = write ? [] : listed.filter((call) => !found.has(call));
-  return [
-    ...added.map(([call, callers]) => `${call}: ${callers.join(', ')} may call hooks and what lies below alone`),
-    ...gone.map((call) => `${call} is on the list, but nothing calls up so`),
-  ].join('\n');
+  return [...callsUp(await callGraph(engine), modulesOf(engine))]
+    .map(([call, callers]) => `${call}: ${callers.join(', ')} may call hooks and what lies below alone`)
+    .join('\n');
 }
 
 /** The calls that lead up, as `from → module: function`, each with the functions that make it. */

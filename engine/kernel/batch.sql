@@ -174,7 +174,7 @@ begin
       p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
   end if;
   if p_stage.has_unchanged then
-    perform millrace.keep_inputs(p_stage, batch);
+    perform millrace.hook_handed_out(p_stage, batch);
   end if;
 end
 $$;

@@ -41,7 +41,7 @@ begin
     select exists (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued')
-      and (s.limits is null or millrace.may_claim(s))
+      and (s.limits is null or millrace.hook_has_room(s))
     from millrace.stages s
     where s.id = p_stage_id);
 end
@@ -63,7 +63,7 @@ begin
     and exists (
       select from millrace.attempts a
       where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued')
-    and (p_stage.limits is null or millrace.may_claim(p_stage));
+    and (p_stage.limits is null or millrace.hook_has_room(p_stage));
 end
 $$;
 
@@ -91,9 +91,7 @@ begin
       -- What has waited for long is not to wait until the stage has nothing else to do.
       and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
-      and (not p_stage.has_groups or (
-        select r.room > 0
-        from millrace.room_of_keys(p_stage, array[a.concurrency_group]) r))
+      and (not p_stage.has_groups or millrace.hook_has_room_for(p_stage, a.concurrency_group))
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);
@@ -195,7 +193,7 @@ begin
     return;
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
-  v_host := millrace.work_on(p_worker.host, p_stage.id);
+  v_host := millrace.work_of_host(p_worker.host, p_stage.id);
   if v_host.alone then
     return;
   end if;
@@ -204,7 +202,7 @@ begin
   end if;
   if v_alone is null and not v_retired then
     if p_stage.has_groups then
-      v_claim := millrace.claim_by_turns(p_stage, p_worker, p_limit, own);
+      v_claim := millrace.hook_claim_groups(p_stage, p_worker, p_limit, own);
       own := v_claim.own;
       wait_ms := v_claim.wait_ms;
     else
@@ -227,14 +225,14 @@ begin
   end if;
   -- Turns have taken their places already, round by round.
   if p_stage.limits is not null and items is not null then
-    perform millrace.take_room(p_stage, attempt_ids, token, p_worker.id);
+    perform millrace.hook_claimed(p_stage, attempt_ids, token, p_worker.id);
   end if;
 end
 $$;
 
 -- Tells whether a host has anything in work, and whether it runs something alone. Where nothing of
 -- the stage waits to run alone, an idle host counts as busy: nobody need look for it.
-create or replace function millrace.work_on(
+create or replace function millrace.work_of_host(
   p_host uuid, p_stage_id int, out busy boolean, out alone boolean
 )
 language plpgsql volatile
@@ -337,10 +335,7 @@ begin
   set attempt_ids = p_kept
   where c.token = p_token;
   if p_stage.limits is not null then
-    perform millrace.give_back_room(p_stage, p_back);
-  end if;
-  if p_stage.has_groups then
-    perform millrace.give_back_turns(p_stage, p_kept, p_back);
+    perform millrace.hook_given_back(p_stage, p_kept, p_back);
   end if;
 end
 $$;

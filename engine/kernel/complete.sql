@@ -173,7 +173,7 @@ declare
   v_shown boolean;
 begin
   select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
-    s.result_limit_bytes, s.counted, s.limits ? 'shared' as is_limited,
+    s.result_limit_bytes, s.counted or s.limits ? 'shared' as is_paid,
     s.counted_by_parent or s.has_conditional_followers as followed,
     array(select i.run_id from unnest(p_items) i) as run_ids
   into v_on
@@ -183,7 +183,7 @@ begin
   v_stages := case when v_next.all_ready then v_next.followers
     else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
   if v_next.has_groups then
-    perform millrace.assign_groups(s, case when v_next.all_ready then v_on.run_ids
+    perform millrace.hook_queued(s, case when v_next.all_ready then v_on.run_ids
       else array(
         select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
     from unnest(v_stages) s;
@@ -202,14 +202,11 @@ begin
   end if;
   v_shown := millrace.project_entities(
     v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
-  if v_on.counted then
-    perform millrace.note_spending(p_items);
-  end if;
-  if v_on.is_limited then
-    perform millrace.note_shared(p_stage_id, p_items);
+  if v_on.is_paid then
+    perform millrace.hook_spent(s, p_items) from millrace.stages s where s.id = p_stage_id;
   end if;
   if v_on.followed then
-    return v_stages || millrace.advance_others(p_stage_id, v_on.run_ids);
+    return v_stages || millrace.hook_followed(p_stage_id, v_on.run_ids);
   end if;
   return v_stages;
 end

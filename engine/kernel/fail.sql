@@ -145,14 +145,11 @@ declare
 begin
   v_failed := millrace.close_failed(p_items);
   if v_failed.grouped is not null then
-    perform millrace.assign_groups(p_stage_id, v_failed.grouped);
+    perform millrace.hook_queued(p_stage_id, v_failed.grouped);
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.counted then
-    perform millrace.note_spending(p_items);
-  end if;
-  if v_stage.limits ? 'shared' then
-    perform millrace.note_shared(p_stage_id, p_items);
+  if v_stage.counted or v_stage.limits ? 'shared' then
+    perform millrace.hook_spent(v_stage, p_items);
   end if;
   if v_failed.due_now then
     v_ready := array[p_stage_id];
@@ -162,11 +159,11 @@ begin
     return v_ready;
   end if;
   if v_stage.kind in ('map', 'pipeline') then
-    perform millrace.abandon_fan_outs(v_failed.dead, array[p_stage_id]);
+    perform millrace.hook_given_up(v_failed.dead, array[p_stage_id]);
   end if;
   if v_stage.on_failure = 'continue' then
     perform millrace.project(p_stage_id, v_failed.changes);
-    return v_ready || millrace.skip_failed_stage(p_stage_id, v_failed.dead);
+    return v_ready || millrace.hook_continue_without(p_stage_id, v_failed.dead);
   end if;
   -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
   -- there and then.

@@ -74,11 +74,11 @@ begin
     where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
     order by r.id
     for update));
-  perform millrace.forget_begun(p_pipeline_id, p_entity_ids);
+  perform millrace.hook_forgotten(p_pipeline_id, p_entity_ids);
 end
 $$;
 
--- Deletes locked runs with everything that hangs on them; the sweep deletes their metadata.
+-- Deletes locked runs with everything that hangs on them.
 create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -86,7 +86,7 @@ as $$
 declare
   v_finished int[];
 begin
-  perform millrace.keep_costs(p_run_ids);
+  perform millrace.hook_before_deletion(p_run_ids);
   with gone as (
     delete from millrace.attempts a
     where a.run_id = any (p_run_ids)
@@ -96,23 +96,7 @@ begin
   from gone g
   where g.state in ('completed', 'failed', 'cancelled', 'skipped');
   perform millrace.note_pulses('removed', v_finished);
-  -- After the attempts: whoever still records a turn of one holds its row until then.
-  delete from millrace.turns t where t.run_id = any (p_run_ids);
-  perform millrace.forget_decisions(p_run_ids);
-  perform millrace.forget_alerts(p_run_ids);
-  -- Their parents count anew, and their children are cancelled by the sweep, which then forgets the
-  -- fan-outs.
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select distinct r.fan_out_id, true
-  from millrace.runs r
-  where r.id = any (p_run_ids) and r.fan_out_id is not null;
-  update millrace.fan_outs f
-  set state = 'abandoned'
-  where f.run_id = any (p_run_ids) and f.state <> 'abandoned';
-  insert into millrace.dropped_metadata (metadata_id)
-  select distinct r.metadata_id
-  from millrace.runs r
-  where r.id = any (p_run_ids) and r.metadata_id is not null;
+  perform millrace.hook_deleted(p_run_ids);
   delete from millrace.runs r where r.id = any (p_run_ids);
 end
 $$;
@@ -129,5 +113,42 @@ as $$
 begin
   perform millrace.project_entities(
     p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
+end
+$$;
+
+-- Says whether runs begin with a stage by themselves. Whoever writes `queued` there begins a run,
+-- which asks the stage's own conditions; whoever writes it at any other stage names that stage.
+create or replace function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
+    where p.id = p_pipeline_id
+      and vs.needs = '{}'
+      and vs.after = '[]'
+      and not vs.on_demand);
+end
+$$;
+
+-- Shows the latest runs of held entities, where the pipeline has one status column.
+create or replace function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 and (
+      select p.projection = 'status'
+      from millrace.pipelines p
+      where p.id = p_pipeline_id) then
+    perform millrace.write_entities(p_pipeline_id, 'settle', null, array(
+      select millrace.change_of(i, 'queued')
+      from unnest(p_entity_ids) i), null, null);
+  end if;
 end
 $$;

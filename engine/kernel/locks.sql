@@ -83,3 +83,65 @@ begin
   return v_locked;
 end
 $$;
+
+-- Locks runs and their entities in the lock order, waiting for both.
+create or replace function millrace.hold_runs(p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_group record;
+begin
+  for v_group in
+    select r.pipeline_id, array_agg(r.entity_id) as entity_ids
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+    group by r.pipeline_id
+    order by r.pipeline_id
+  loop
+    perform millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
+  end loop;
+  perform
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+  order by r.id
+  for no key update;
+end
+$$;
+
+-- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
+-- value of the key's type.
+create or replace function millrace.lock_rows_named(
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
+) returns text[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+
+-- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
+create or replace function millrace.hold_run(p_run bigint) returns millrace.runs
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run millrace.runs;
+begin
+  perform millrace.hold_runs(array[p_run]);
+  select r.* into v_run from millrace.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  end if;
+  return v_run;
+end
+$$;

@@ -53,18 +53,14 @@ declare
   v_now timestamptz := millrace.now();
   v_values millrace.row_values := millrace.values_of_entities(
     p_pipeline.id, p_entity_ids, true, p_stage);
+  v_brought record;
   v_metadata bigint[];
-  v_faults text[];
   v_given text[];
 begin
-  if v_values.metadata is not null then
-    select c.ids, c.faults into v_metadata, v_faults
-    from millrace.copy_metadata(p_pipeline.id, p_entity_ids, v_values.metadata) c;
-    perform millrace.refuse_metadata(v_faults);
-  end if;
-  if p_pipeline.has_given then
-    v_given := millrace.given_at_first(
-      p_pipeline.id, p_pipeline.current_version_id, p_entity_ids);
+  if v_values.metadata is not null or p_pipeline.has_given then
+    v_brought := millrace.hook_before_runs(p_pipeline, p_entity_ids, v_values);
+    v_metadata := v_brought.metadata_ids;
+    v_given := v_brought.given;
   end if;
   if v_values.traces is null then
     -- Sorted, or each would go to another page of the index.
@@ -82,14 +78,8 @@ begin
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into ids from added a;
-  if p_pipeline.is_child then
-    perform millrace.inherit_place(ids);
-  end if;
-  if p_pipeline.sla is not null then
-    perform millrace.carry_since(ids);
-  end if;
-  if p_done_before is not null then
-    perform millrace.note_done_before(ids, p_done_before);
+  if p_pipeline.is_child or p_pipeline.sla is not null or p_done_before is not null then
+    perform millrace.hook_runs_made(p_pipeline, ids, p_done_before);
   end if;
   keys := v_values.keys;
 end
@@ -161,64 +151,67 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.begin_stage(p_stage_id, p_run_ids, p_by_name);
+  return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name, false);
 end
 $$;
 
--- Begins what may begin beside the stage that new runs start at: branches that the previous run
--- left unfinished go on too, or the run could never end. Returns the stages with work.
-create or replace function millrace.start_sibling_branches(
-  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
-) returns int[]
+-- Picks the runs that are running.
+create or replace function millrace.running_of(p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+    order by r.id);
+end
+$$;
+
+-- Picks the runs that are running and have no attempt of the stage that counts. A user's trigger on
+-- what was shown last may have ended a run, deleted it, or begun the stage by itself. Where the run
+-- has ended, nothing but this shows its stage as cancelled, since the stage has no attempt.
+create or replace function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
+returns bigint[]
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_other record;
-  v_open bigint[];
-  v_wake int[] := '{}';
+  v_unbegun record;
 begin
-  for v_other in
-    select o.stage_id, o.dependents, o.on_demand,
-      exists (
-        select
-        from millrace.version_stages t
-        where t.version_id = o.version_id
-          and t.after <> '[]') as thresholds
+  select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
+    array_agg(millrace.change_of(r.entity_id, 'failed', p_error => 'cancelled'))
+      filter (where r.status <> 'running' and millrace.is_latest_run(r.id)) as over
+  into v_unbegun
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and (
+      select a.id
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = p_stage_id
+        and not a.superseded
+      limit 1) is null;
+  perform millrace.project(p_stage_id, v_unbegun.over);
+  return coalesce(v_unbegun.runs, '{}');
+end
+$$;
+
+-- Returns the stage at which a pipeline starts unless another is named.
+create or replace function millrace.first_stage(p_pipeline_id int) returns int
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select vs.stage_id
     from millrace.pipelines p
     join millrace.version_stages vs
-      on vs.version_id = p.current_version_id
-        and vs.stage_id = p_stage_id
-    join millrace.version_stages o
-      on o.version_id = vs.version_id
-        and o.stage_id <> p_stage_id
-        and o.stage_id <> all (vs.dependents)
+      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
     where p.id = p_pipeline_id
-    order by o.position
-  loop
-    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
-    -- A stage that had begun by a threshold was copied, though the map that it awaited begins
-    -- again.
-    perform millrace.project_queued(p_pipeline_id,
-      case when not v_other.on_demand then v_other.stage_id end,
-      case when v_other.on_demand then array[v_other.stage_id] else '{}' end || g.pending,
-      g.entity_ids)
-    from (
-      select array_agg(r.entity_id) as entity_ids,
-        case when v_other.thresholds then array(
-          select d
-          from unnest(v_other.dependents) d
-          where not exists (
-            select
-            from millrace.attempts a
-            where a.run_id = r.id and a.stage_id = d and not a.superseded))
-        else v_other.dependents end as pending
-      from millrace.runs r
-      where r.id = any (v_open)
-      group by 2) g;
-    v_wake := v_wake || millrace.enqueue_stage(
-      millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
-  end loop;
-  return v_wake;
+    order by vs.on_demand, vs.position
+    limit 1);
 end
 $$;

@@ -50,7 +50,7 @@ begin
     continue when cardinality(v_group.items) = 0;
     case v_group.outcome
       when 'completed' then
-        ready := ready || millrace.complete_or_end(v_group.stage_id, v_group.items);
+        ready := ready || millrace.hook_complete(v_group.stage_id, v_group.items);
       when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
       when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
       when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);

@@ -21,7 +21,7 @@ declare
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.has_groups then
-    v_groups := millrace.groups_of_runs(v_stage, p_run_ids, p_keys);
+    v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
     insert into millrace.arrivals (stage_id, concurrency_group, due_at)
     select distinct p_stage_id, g, v_now
     from unnest(v_groups) g

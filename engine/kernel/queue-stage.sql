@@ -116,7 +116,7 @@ begin
   loop
     v_closure := v_version.dependents || p_stage_id;
     perform millrace.supersede(v_version.runs, v_closure);
-    perform millrace.forget_given(v_version.runs, v_closure);
+    perform millrace.hook_started_over(v_version.runs, v_closure);
     perform millrace.project_queued(
       v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
     v_wake := v_wake || millrace.enqueue_stage(
@@ -198,7 +198,7 @@ begin
         and vs.stage_id <> all (v_stage.dependents)));
   end if;
   if v_on.counted then
-    perform millrace.name_payers(
+    perform millrace.hook_before_start(
       v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
   end if;
   if cardinality(v_live) > 0 then
@@ -210,7 +210,7 @@ begin
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
   if v_stage.needs <> '{}' or v_stage.after <> '[]' then
-    v_new := millrace.skip_given_needs(v_new, p_stage_id);
+    v_new := millrace.hook_skip_given(v_new, p_stage_id);
     perform millrace.refuse_missing_needs(v_new, p_stage_id);
   end if;
   if cardinality(v_new) > 0 and v_stage.unconditional then
@@ -218,14 +218,14 @@ begin
       p_stage_id, v_new, true, case when v_new = v_made.ids then v_made.keys end);
     v_wake := v_wake || p_stage_id;
   elsif cardinality(v_new) > 0 then
-    v_wake := v_wake || millrace.begin_stage(
+    v_wake := v_wake || millrace.hook_begin(
       p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
   end if;
   if not v_on.alone and cardinality(v_new) > 0 then
-    v_wake := v_wake || millrace.start_sibling_branches(p_pipeline_id, p_stage_id, v_new);
+    v_wake := v_wake || millrace.hook_begin_siblings(p_pipeline_id, p_stage_id, v_new);
   end if;
   if v_on.counted then
-    perform millrace.note_starts(
+    perform millrace.hook_started(
       case when v_on.alone and v_stage.unconditional then v_live else v_live || v_new end,
       v_began_at);
   end if;

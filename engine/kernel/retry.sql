@@ -62,22 +62,26 @@ create or replace function millrace.retry_stage(
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_wake int[] := millrace.hook_retry_kind(p_kind, p_stage_id, p_run_ids);
 begin
-  if p_kind = 'manual' then
-    perform millrace.open_decisions(p_stage_id, p_run_ids);
-    return '{}';
-  elsif p_kind = 'pipeline' then
-    return millrace.retry_child_runs(p_stage_id, p_run_ids);
-  elsif p_kind = 'map' then
-    perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
+  if v_wake is null then
+    perform millrace.queue_again(p_stage_id, p_run_ids);
+    v_wake := array[p_stage_id];
   end if;
+  return v_wake;
+end
+$$;
+
+-- Queues a stage anew as the retry of what it was, and shows it.
+create or replace function millrace.queue_again(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   perform millrace.name_parents(p_stage_id, p_run_ids);
   perform millrace.show_queued(p_stage_id, p_run_ids);
-  if p_kind = 'gate' then
-    return millrace.pass_if_open(p_stage_id, p_run_ids);
-  end if;
-  return array[p_stage_id];
 end
 $$;
 
@@ -129,7 +133,7 @@ begin
     v_wake := v_wake || millrace.retry_stage(
       v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
   end loop;
-  perform millrace.wake(v_wake || millrace.begin_open(v_retried));
+  perform millrace.wake(v_wake || millrace.hook_continue(v_retried));
   return cardinality(v_retried);
 end
 $$;

@@ -111,11 +111,8 @@ begin
   end;
   v_call := millrace.call_of(v_worker, v_worker.stage_id);
   v_stage := v_call.stage;
-  if v_stage.kind = 'agent' then
-    perform millrace.drop_turns(v_stage, v_done.verdicts);
-  elsif v_stage.kind = 'map' then
-    perform millrace.leave_children(v_stage, array(
-      select v.attempt from json_to_recordset(v_done.verdicts) as v(attempt bigint)));
+  if v_stage.kind in ('agent', 'map') then
+    perform millrace.hook_reported(v_stage, v_done.verdicts);
   end if;
   v_dropped := millrace.drop_claims(p_worker,
     case when v_done.uniform then v_items[1].token end, cardinality(v_items));
@@ -223,7 +220,7 @@ begin
   end if;
   perform millrace.drop_claims(p_worker);
   if p_row_cpu_ms is not null then
-    perform millrace.learn_row_cost(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
+    perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
   end if;
   -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without
   -- a worker.

@@ -44,7 +44,7 @@ begin
     where a.id = any (v_ids)
       and a.state = 'started'
       and c.token = any (v_tokens)));
-  perform millrace.learn_from_loss(l.stage_id, l.hosts)
+  perform millrace.hook_lost(l.stage_id, l.hosts)
   from (
     select i.stage_id, array_agg(distinct c.host) as hosts
     from unnest(v_done.items) i

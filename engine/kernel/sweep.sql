@@ -35,7 +35,7 @@ end
 $$;
 
 -- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
--- workers that are gone, metadata without runs, and all but about the newest hundred posts.
+-- workers that are gone, and all but about the newest hundred posts.
 create or replace function millrace.forget_leftovers() returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -67,7 +67,6 @@ begin
     from millrace.workers o
     where o.heartbeat_at < v_now - interval '1 hour'
     for update skip locked);
-  perform millrace.sweep_metadata(10000);
   delete from millrace.posts p
   where p.ctid = any (array(
     select o.ctid
@@ -89,33 +88,12 @@ begin
   case p_part
     when 'leases' then return millrace.sweep_leases(v_pipeline, v_most);
     when 'deadlines' then return millrace.sweep_deadlines(v_pipeline, v_most);
-    when 'places' then perform millrace.sweep_places(v_pipeline);
-    when 'shown' then return millrace.show_due(v_pipeline, v_most);
-    when 'bypassed' then return millrace.sweep_bypasses(v_pipeline, v_most);
     when 'woken' then return millrace.wake_ready(v_pipeline);
-    when 'due' then return millrace.start_due_runs(v_pipeline, v_most);
-    when 'quotas' then return millrace.sweep_quotas(v_most);
-    when 'collected' then return millrace.collect_reported(v_most);
-    when 'cancelled' then return millrace.cancel_children(v_most);
-    when 'decisions' then return millrace.close_decisions(v_most);
-    when 'passed' then return (millrace.sweep_gates(v_most) ->> 'passed')::int;
-    when 'bounds' then return millrace.follow_bounds(v_most);
-    when 'alerts' then return millrace.raise_alerts(v_most);
-    when 'resolved' then return millrace.resolve_alerts(v_most);
-    when 'ages' then perform millrace.follow_ages(5000);
-    when 'pulses' then return millrace.sweep_pulses();
-    when 'leftovers' then perform millrace.forget_leftovers();
-    when 'old' then perform millrace.prune_old();
-    when 'faults' then return millrace.go_on_checking(500);
-    when 'limits' then perform millrace.sweep_limits();
-    when 'polls' then perform millrace.keep_polling();
-    when 'bulk_job' then perform millrace.schedule_bulks();
-    when 'rules' then perform millrace.judge_rules();
-    when 'messages' then perform millrace.send_messages();
-    when 'bulks' then perform millrace.work_slice(p_id);
-      return 1;
+    when 'leftovers' then
+      perform millrace.forget_leftovers();
+      return 0;
+    else return millrace.hook_sweep(p_part, p_id, v_most);
   end case;
-  return 0;
 end
 $$;
 

@@ -135,7 +135,8 @@ begin
   return query
     select k.part, null::bigint
     from (values
-      (1, 'leftovers', v_new_minute or exists (select from millrace.dropped_metadata)),
+      (0, 'metadata', exists (select from millrace.dropped_metadata)),
+      (1, 'leftovers', v_new_minute),
       (2, 'old', exists (
         select
         from millrace.settings s

@@ -40,7 +40,7 @@ begin
   if exists (
       select from millrace.stages s
       where s.id = p_stage_id and s.poll_every is not null) then
-    perform millrace.schedule_polls();
+    perform millrace.hook_polled();
   end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
   insert into millrace.child_tallies (fan_out_id)
@@ -81,7 +81,7 @@ begin
   into v_changes, v_grouped
   from released r;
   if v_grouped is not null then
-    perform millrace.assign_groups(p_stage_id, v_grouped);
+    perform millrace.hook_queued(p_stage_id, v_grouped);
   end if;
   perform millrace.project(p_stage_id, v_changes);
   perform millrace.fail_tired(p_stage_id, p_items);
@@ -150,7 +150,7 @@ begin
   perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.note_pulses('unstarted', array(
     select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
-  perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
+  perform millrace.hook_given_up(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
 $$;

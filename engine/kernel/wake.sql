@@ -41,7 +41,7 @@ begin
           where r.stage_id = s.id
             and r.woken_at > v_now - interval '2 seconds')
         -- A stage at its limits is woken when a slot is freed, or by the sweep.
-        and (s.limits is null or millrace.may_claim(s)))));
+        and (s.limits is null or millrace.hook_has_room(s)))));
   if cardinality(v_wakes) > 0 then
     insert into millrace.wake_ups (stage_id, woken_at)
     select r, v_now

@@ -94,7 +94,7 @@ begin
     v_wake := millrace.wake_list(p_wake);
   end if;
   if v_stage.kind = 'map' or p_call.is_child then
-    v_collect := millrace.parents_to_collect('{}');
+    v_collect := millrace.hook_to_collect();
   end if;
   return json_build_object(
     'status', p_status,
@@ -215,7 +215,7 @@ begin
   if v_stage.limits is null then
     v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
   else
-    v_claim := millrace.claim_limited(v_stage, p_call.worker, v_limit, p_may_wait);
+    v_claim := millrace.hook_claim(v_stage, p_call.worker, v_limit, p_may_wait);
     wait_ms := v_claim.wait_ms;
   end if;
   token := v_claim.token;
@@ -230,7 +230,7 @@ begin
     return;
   end if;
   if v_stage.counted then
-    items := millrace.keep_to_quotas(v_stage, token, attempt_ids);
+    items := millrace.hook_hold_back(v_stage, token, attempt_ids);
     attempt_ids := array(select i.attempt_id from unnest(items) i);
     entity_ids := array(select i.entity_id from unnest(items) i);
     if cardinality(items) = 0 then

@@ -6,7 +6,7 @@ it.each(['perform millrace.fold(1);', '-- Rings the function.', 'select lane fro
   'a word that the nomenclature has replaced is found: %s',
   (line) => {
     expect(wordsIn('engine/kernel/x.sql', `select 1;\n${line}`)).toEqual([
-      expect.stringMatching(/^engine\/code\/core\/x\.sql:2: ".+": docs\/nomenclature\.md has the word to use$/),
+      expect.stringMatching(/^engine\/kernel\/x\.sql:2: ".+": docs\/nomenclature\.md has the word to use$/),
     ]);
   },
 );

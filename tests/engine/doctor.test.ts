@@ -69,8 +69,8 @@ test('doctor tells of a sweep that stopped, and of schedules that are gone', asy
   await engine.advance('61 seconds');
   await engine.sql.query(`select cron.unschedule('millrace-prune')`);
   const found = await amiss(engine);
-  expect(found.map((row) => row.what)).toEqual(['pg_cron job millrace-prune', 'the sweep has run in the last minute']);
-  const remedy = found[0]?.detail.replace('missing: ', '') ?? '';
+  expect(found.map((row) => row.what)).toEqual(['the sweep has run in the last minute', 'pg_cron job millrace-prune']);
+  const remedy = found[1]?.detail.replace('missing: ', '') ?? '';
   expect(remedy).toBe("select cron.schedule('millrace-prune', '17 3 * * *', 'select millrace.prune()')");
   await engine.sql.query(remedy);
   expect((await amiss(engine)).map((row) => row.what)).toEqual(['the sweep has run in the last minute']);

@@ -49,7 +49,7 @@ declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
   v_stage_id int := (
     select s.id
-    from millrace.shown_stages(v_pipeline.current_version_id) s
+    from millrace.stages_of_version(v_pipeline.current_version_id) s
     where s.shows ->> 'enter' = p_value
     order by s.place
     limit 1);
@@ -60,7 +60,7 @@ begin
       coalesce(p_value, 'null'), p_pipeline
       using errcode = 'MR002', hint = coalesce((
         select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
-        from millrace.shown_stages(v_pipeline.current_version_id) s), 'It has no layers.');
+        from millrace.stages_of_version(v_pipeline.current_version_id) s), 'It has no layers.');
   elsif p_limit is null or p_limit not between 1 and 100000 then
     raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'It is how many rows begin now.';

@@ -23,7 +23,7 @@ as $$
   ), stage as materialized (
     select s.*
     from version v
-    cross join lateral millrace.shown_stages(v.id) s
+    cross join lateral millrace.stages_of_version(v.id) s
   ), rest as materialized (
     select r.value
     from version v
@@ -134,7 +134,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_pipeline.current_version_id)
+    select * from millrace.stages_of_version(p_pipeline.current_version_id)
   ), reached as (
     -- Of what a stage shows: those before it; of what stands after the last of a layer: all of it.
     select min(case

@@ -423,3 +423,21 @@ order by m.id desc;
 comment on view millrace.deliveries is
   'Messages about alerts, the newest first: by which channel, how often they were tried, and what '
   'came of it.';
+
+-- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
+-- Of late runs (sla) the rule late tells, so whoever silences the one silences the other.
+create or replace function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select
+    from millrace.silences s
+    where s.until > millrace.now()
+      and (s.pipeline is null or s.pipeline = p_pipeline)
+      and (s.stage is null or s.stage = p_stage)
+      and (s.kind is null or s.kind = p_kind or s.kind = 'sla' and p_kind = 'late'));
+end
+$$;

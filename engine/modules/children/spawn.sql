@@ -200,3 +200,17 @@ comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
 revoke all on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean)
   from public, anon, authenticated;
 grant execute on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) to service_role;
+
+-- Says why a worker that shows this token may not speak for the attempt any more; null when it may.
+create or replace function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_attempt.state = 'started' and p_attempt.token = p_token then
+    return null;
+  end if;
+  return millrace.stale_reason(p_attempt.state, p_attempt.error);
+end
+$$;

@@ -1,15 +1,5 @@
 -- What a table must have before a pipeline can be attached to it
 
--- Names the seven columns that the projection keeps for a stage on its entity.
-create or replace function millrace.stage_columns(p_stage text) returns text[]
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
-    p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at',
-    p_stage || '_completed_at']
-$$;
-
 -- Writes the statement that adds a stage's seven columns to a table.
 create or replace function millrace.stage_columns_ddl(p_table text, p_stage text) returns text
 language sql immutable
@@ -244,19 +234,4 @@ begin
         || millrace.stage_columns_ddl(v_table::text, v_wrong.stage);
   end if;
 end
-$$;
-
--- Says whether the entity table has the seven columns of a stage. One that was dropped may have
--- lost its columns since; the projection then leaves it out.
-create or replace function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 7 = (
-    select count(*)
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and not a.attisdropped
-      and a.attname = any ((select millrace.stage_columns(p_stage))::name[]))
 $$;

@@ -37,24 +37,6 @@ begin
 end
 $$;
 
--- Raises MR001 about one value of a stage's definition.
-create or replace function millrace.refuse_value(
-  p_stage jsonb,
-  p_path text[],
-  p_wanted text,
-  p_hint text)
-returns void
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  raise exception 'stage %: % is %, but must be %',
-    p_stage ->> 'name', array_to_string(p_path, '.'),
-    coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
-    using errcode = 'MR001', hint = p_hint;
-end
-$$;
-
 -- Finds the table with this name; null when there is none. Of a name with too many dots, or with
 -- brackets, Postgres raises an error of its own that names no field.
 create or replace function millrace.table_named(p_name text) returns regclass

@@ -1,21 +1,5 @@
 -- What a definition may say of other pipelines: thresholds on their stages, and runs of them
 
--- Lists the names that follow each $ of a condition, up to the first that is none. It reads the
--- canonical form, in which each name is quoted and follows a dot, and passes over quoted text
--- without a dot.
-create or replace function millrace.paths_of(p_condition jsonpath) returns table (names text[])
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select array(
-    select (n.found[1])::jsonb #>> '{}'
-    from regexp_matches(m.found[1], '\.("(?:\\.|[^"\\])*")', 'g') with ordinality n(found, place)
-    order by n.place)
-  from regexp_matches(p_condition::text, '\$((?:\."(?:\\.|[^"\\])*")+)|"(?:\\.|[^"\\])*"',
-    'g') m(found)
-  where m.found[1] is not null
-$$;
-
 -- Raises MR001 unless the thresholds of a stage count stages of the children that its maps start.
 create or replace function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void
 language plpgsql stable
@@ -45,29 +29,6 @@ begin
     end if;
   end loop;
 end
-$$;
-
--- Says whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
--- contain one another would never end.
-create or replace function millrace.contains_pipeline(p_pipeline_id int, p_name text)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  with recursive inside as (
-    select p_pipeline_id as id
-    union
-    select vs.child_pipeline_id
-    from inside i
-    join millrace.pipelines p on p.id = i.id
-    join millrace.version_stages vs on vs.version_id = p.current_version_id
-    where vs.child_pipeline_id is not null
-  )
-  select exists (
-    select
-    from inside i
-    join millrace.pipelines p on p.id = i.id
-    where p.name = p_name)
 $$;
 
 -- Raises MR001 unless the child pipeline of a map or pipeline stage exists and fits.

@@ -276,7 +276,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.prune_journal();
-  perform millrace.sum_limit_uses(10000);
   perform millrace.prune_figures();
 end
 $$;

@@ -19,6 +19,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_skipped record;
+  v_kind text;
   v_wake int[] := '{}';
 begin
   if cardinality(p_run_ids) = 0 then
@@ -33,26 +34,19 @@ begin
   if cardinality(p_run_ids) = 0 then
     return v_wake;
   end if;
-  case (
-      select case when s.has_unchanged and not p_by_name and not p_anew then 'unchanged'
-        else s.kind end
-      from millrace.stages s where s.id = p_stage_id)
-    when 'unchanged' then
-      return v_wake || millrace.begin_unless_unchanged(p_stage_id, p_run_ids, p_shown);
-    when 'manual' then
-      perform millrace.open_decisions(p_stage_id, p_run_ids);
-      return v_wake;
-    when 'pipeline' then
-      return v_wake || millrace.start_child_runs(p_stage_id, p_run_ids);
-    when 'gate' then
-      return v_wake || millrace.queue_at_gate(p_stage_id, p_run_ids);
-    else
-      perform millrace.queue_attempts(p_stage_id, p_run_ids);
-      if not p_shown then
-        perform millrace.show_queued(p_stage_id, p_run_ids);
-      end if;
-      return v_wake || p_stage_id;
-  end case;
+  select case when s.has_unchanged and not p_by_name and not p_anew then 'unchanged'
+    else s.kind end
+  into v_kind
+  from millrace.stages s
+  where s.id = p_stage_id;
+  if v_kind in ('unchanged', 'manual', 'pipeline', 'gate') then
+    return v_wake || millrace.hook_begin_kind(v_kind, p_stage_id, p_run_ids, p_shown);
+  end if;
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  if not p_shown then
+    perform millrace.show_queued(p_stage_id, p_run_ids);
+  end if;
+  return v_wake || p_stage_id;
 end
 $$;
 
@@ -109,9 +103,8 @@ begin
     return next;
     p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
-  run_ids := millrace.given_runs(p_stage_id, p_run_ids);
+  select b.* into run_ids, why from millrace.hook_left_out(p_stage_id, p_run_ids) b;
   if cardinality(run_ids) > 0 then
-    why := millrace.why_given();
     return next;
     p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
@@ -353,5 +346,79 @@ begin
   select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
   perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
   return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
+
+-- Begins what may begin beside the stage that new runs start at: branches that the previous run
+-- left unfinished go on too, or the run could never end. Returns the stages with work.
+create or replace function millrace.start_sibling_branches(
+  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
+) returns int[]
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_other record;
+  v_open bigint[];
+  v_wake int[] := '{}';
+begin
+  for v_other in
+    select o.stage_id, o.dependents, o.on_demand,
+      exists (
+        select
+        from millrace.version_stages t
+        where t.version_id = o.version_id
+          and t.after <> '[]') as thresholds
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id
+        and vs.stage_id = p_stage_id
+    join millrace.version_stages o
+      on o.version_id = vs.version_id
+        and o.stage_id <> p_stage_id
+        and o.stage_id <> all (vs.dependents)
+    where p.id = p_pipeline_id
+    order by o.position
+  loop
+    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
+    -- A stage that had begun by a threshold was copied, though the map that it awaited begins
+    -- again.
+    perform millrace.project_queued(p_pipeline_id,
+      case when not v_other.on_demand then v_other.stage_id end,
+      case when v_other.on_demand then array[v_other.stage_id] else '{}' end || g.pending,
+      g.entity_ids)
+    from (
+      select array_agg(r.entity_id) as entity_ids,
+        case when v_other.thresholds then array(
+          select d
+          from unnest(v_other.dependents) d
+          where not exists (
+            select
+            from millrace.attempts a
+            where a.run_id = r.id and a.stage_id = d and not a.superseded))
+        else v_other.dependents end as pending
+      from millrace.runs r
+      where r.id = any (v_open)
+      group by 2) g;
+    v_wake := v_wake || millrace.enqueue_stage(
+      millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
+-- history and clears the columns. Children that came late for a stage which was over are abandoned,
+-- since those that start anew must not meet them.
+create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform millrace.supersede(array[p_run.id], p_stage_ids);
+  perform millrace.write_entities(
+    p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
+    array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
 end
 $$;

@@ -6,35 +6,6 @@
 -- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
 -- session that planned it when there were few attempts compare each run with all there are now.
 
--- Says whether a stage of a run is done.
-create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return exists (
-    select
-    from millrace.done_attempts a
-    where a.run_id = p_run_id
-      and a.stage_id = p_stage_id);
-end
-$$;
-
--- Picks the runs that are running.
-create or replace function millrace.running_of(p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-    order by r.id);
-end
-$$;
-
 -- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
 -- asks for, all of them will do. A map that is done (finished, skipped, gone on without) satisfies
 -- all.
@@ -114,35 +85,6 @@ begin
           and n.stage_id = any (vs.needs))
       and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
     order by r.id);
-end
-$$;
-
--- Picks the runs that are running and have no attempt of the stage that counts. A user's trigger on
--- what was shown last may have ended a run, deleted it, or begun the stage by itself. Where the run
--- has ended, nothing but this shows its stage as cancelled, since the stage has no attempt.
-create or replace function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
-returns bigint[]
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_unbegun record;
-begin
-  select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
-    array_agg(millrace.change_of(r.entity_id, 'failed', p_error => 'cancelled'))
-      filter (where r.status <> 'running' and millrace.is_latest_run(r.id)) as over
-  into v_unbegun
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and (
-      select a.id
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = p_stage_id
-        and not a.superseded
-      limit 1) is null;
-  perform millrace.project(p_stage_id, v_unbegun.over);
-  return coalesce(v_unbegun.runs, '{}');
 end
 $$;
 

@@ -29,12 +29,3 @@ as $$
   select '{"code": "skipped", "message": "nobody asked for it", "dependents": true,
     "on_demand": true}'::jsonb
 $$;
-
--- Says whether an attempt was skipped for what may be otherwise in the next run: nobody asked for
--- the stage, or the run ended before it. No later run takes it over.
-create or replace function millrace.was_left_out(p_error jsonb) returns boolean
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select coalesce(p_error ?| array['on_demand', 'ended'], false)
-$$;

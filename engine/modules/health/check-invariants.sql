@@ -18,33 +18,9 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.limit_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.shared_limit_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.pressure_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.metadata_faults f
-  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults() f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.fan_out_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.sum_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults() f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.ending_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.bypass_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.unchanged_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.figure_faults f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hour_faults f
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hook_faults() f
 $$;
 comment on function millrace.check_invariants() is
   'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '

@@ -44,37 +44,10 @@ as $$
   where f.run_id > p_after
     and f.run_id <= p_until
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.limit_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.metadata_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.fan_out_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.sum_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
-    and f.children <= 1000
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.ending_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.unchanged_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.decision_faults(p_after, p_until) f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.status_faults(p_after, p_until) f
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.hook_faults_between(p_after, p_until) f
 $$;
 
 -- Checks the next so many runs after one.

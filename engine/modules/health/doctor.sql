@@ -40,42 +40,6 @@ begin
 end
 $$;
 
--- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
-create or replace function millrace.schedule_findings()
-returns table (what text, ok boolean, detail text)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-    select 'pg_cron job ' || j.name,
-      coalesce(c.active and l.status is distinct from 'failed', false),
-      case
-        when c.jobid is null then format(
-          'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
-        when not c.active then 'switched off: select cron.alter_job('
-          || c.jobid || ', active := true)'
-        when l.status = 'failed' then format('its last run failed: %s. %s', l.message, case
-          when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see what it '
-            'may log in by and the setting cron.host, or have it run jobs without a connection '
-            '(cron.use_background_workers)', c.nodename, c.nodeport, c.username)
-          else format('To see more, run it by hand: %s', c.command)
-        end)
-        else c.schedule
-      end
-    from millrace.schedules j
-    left join cron.job c on c.jobname = j.name
-    left join lateral (
-      select d.status, btrim(d.return_message, E' \n.') as message
-      from cron.job_run_details d
-      where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
-        -- The history of other jobs may be long.
-        and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
-      order by d.runid desc
-      limit 1) l on true;
-end
-$$;
-
 -- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
 -- functions answered to wake-ups.
 create or replace function millrace.doorbell_findings()
@@ -89,7 +53,6 @@ declare
     from millrace.settings s
     where s.name = 'last_sweep_at');
 begin
-  return query select f.what, f.ok, f.detail from millrace.schedule_findings() f;
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_swept > millrace.now() - interval '1 minute', false),
@@ -190,13 +153,13 @@ as $$
       ', ' order by w.pipeline, (w.s).id), 'nothing waits')
   from waiting w
   where millrace.live_workers((w.s).id) = 0
-    and ((w.s).limits is null or millrace.may_claim(w.s))
+    and ((w.s).limits is null or millrace.hook_has_room(w.s))
 $$;
 
 -- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
 -- column that was dropped or renamed since stops every claim. One that was added is not sent to the
 -- stages, which matters to nobody where it belongs to a stage.
-create or replace function millrace.fault_of(p_pipeline text) returns text
+create or replace function millrace.attachment_fault(p_pipeline text) returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
@@ -264,22 +227,17 @@ begin
     select 'pipeline ' || p.name || ' fits its table', f.fault is null,
       coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
     from millrace.pipelines p
-    cross join lateral millrace.fault_of(p.name) f(fault);
+    cross join lateral millrace.attachment_fault(p.name) f(fault);
 end
 $$;
 
--- Looks at what takes too long: jobs at services, stages with a bound, and jobs with a deadline.
+-- Looks for stages with a bound at which runs are late.
 create or replace function millrace.time_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_faulty text := millrace.faulty_jobs();
 begin
-  return query
-    select 'jobs at services can be asked after and finished', v_faulty is null,
-      coalesce(v_faulty, 'none is in trouble');
   return query
     select 'no stage is later than its bound', count(*) = 0,
       coalesce(
@@ -292,16 +250,6 @@ begin
       join millrace.pipelines p on p.id = s.pipeline_id
       where s.sla is not null) l
     where l.late > 0;
-  return query
-    select 'external jobs end before their deadlines', count(*) = 0,
-      coalesce(string_agg(format(
-        'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: '
-          || 'set limits.maxInFlight (now %s) to what the service works on at once, '
-          || 'or completion.deadlineSeconds to more',
-        j.stage, j.pipeline, j.ended, j.past_deadline, j.completed,
-        coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
-    from millrace.job_outcomes j
-    where j.past_deadline > j.completed;
 end
 $$;
 
@@ -338,15 +286,10 @@ begin
   return query select f.what, f.ok, f.detail from millrace.missing_function_finding() f;
   return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.due_findings() f;
   return query select f.what, f.ok, f.detail from millrace.label_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.retention_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
   return query select f.what, f.ok, f.detail from millrace.time_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.shared_limit_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.alert_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.run_sla_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.deed_findings() f;
+  return query select f.what, f.ok, f.detail from millrace.hook_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;

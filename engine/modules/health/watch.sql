@@ -194,3 +194,24 @@ $$;
 comment on function millrace.timeline(bigint) is
   'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
   'foresaw also where it was thrown.';
+
+create or replace view millrace.paused as
+select
+  p.name as pipeline,
+  s.name as stage,
+  format('select millrace.unpause(%s);',
+    concat_ws(', ', quote_literal(p.name), quote_literal(s.name))) as remedy
+from millrace.pipelines p
+cross join lateral (
+  select null::text as name, 0 as position
+  where not p.enabled
+  union all
+  select t.name, vs.position
+  from millrace.version_stages vs
+  join millrace.stages t on t.id = vs.stage_id
+  where vs.version_id = p.current_version_id
+    and not t.enabled) s
+order by p.name, s.position;
+comment on view millrace.paused is
+  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of '
+  'its stages by itself.';

@@ -232,3 +232,26 @@ where (b.stage is not null and k.later_id is null)
   or (b.stage is null and k.later_id is not null);
 comment on view millrace.pressure_faults is
   'Stages whose limits name others than millrace.back_pressures, for check_invariants().';
+
+-- Says whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
+-- contain one another would never end.
+create or replace function millrace.contains_pipeline(p_pipeline_id int, p_name text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive inside as (
+    select p_pipeline_id as id
+    union
+    select vs.child_pipeline_id
+    from inside i
+    join millrace.pipelines p on p.id = i.id
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    where vs.child_pipeline_id is not null
+  )
+  select exists (
+    select
+    from inside i
+    join millrace.pipelines p on p.id = i.id
+    where p.name = p_name)
+$$;

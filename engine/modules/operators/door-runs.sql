@@ -4,14 +4,6 @@
 -- its caller sees. Results, metadata and the details of errors are for those who see payloads.
 -- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
 
--- Cuts a text that people or services wrote to so many characters.
-create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
-$$;
-
 -- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
 create or replace function millrace.shown_payload(p_value jsonb) returns jsonb
 language plpgsql immutable

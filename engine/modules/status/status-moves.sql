@@ -7,7 +7,7 @@
 
 -- Lists the stages of a version with what moves are made of. demanded: it is on demand, or comes
 -- after one that is. may_skip: a run may go on without it.
-create or replace function millrace.shown_stages(p_version_id int)
+create or replace function millrace.stages_of_version(p_version_id int)
 returns table (
   id int, name text, place int, shows jsonb, manual boolean, on_demand boolean,
   demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]
@@ -50,7 +50,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   ), last as (
     select s.*
     from stage s
@@ -76,7 +76,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   )
   select distinct d, b.id
   from stage b
@@ -104,7 +104,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   with target as (
     select s.id, s.shows, w as was, t.value, t.phase
-    from millrace.shown_stages(p_version_id) s
+    from millrace.stages_of_version(p_version_id) s
     join millrace.versions v on v.id = p_version_id
     join millrace.pipelines p on p.id = v.pipeline_id
     cross join lateral unnest(millrace.live_values(s.shows)) w
@@ -140,7 +140,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   ), target as (
     select i.id as done_id, w as was, case when i.manual then d end as via, j.ready as value,
       case when j.manual then 'asked' else 'queued' end as phase, j.id
@@ -201,7 +201,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select w, n.value, 'work'
   from millrace.nothing_done(p_version_id) n
-  join millrace.shown_stages(p_version_id) s on s.id = any (n.before)
+  join millrace.stages_of_version(p_version_id) s on s.id = any (n.before)
   cross join lateral unnest(millrace.live_values(s.shows)) w
   where s.may_fail
     and w <> n.value
@@ -210,12 +210,15 @@ as $$
   from millrace.nothing_done(p_version_id) n
   cross join (
     select s.ready, s.shows
-    from millrace.shown_stages(p_version_id) s
+    from millrace.stages_of_version(p_version_id) s
     order by s.place
     limit 1) f
   cross join unnest(array[f.ready, f.shows ->> 'enter']) w
   where w <> n.value
-    and not exists (select from millrace.shown_stages(p_version_id) s where not s.may_skip)
+    and not exists (
+      select
+      from millrace.stages_of_version(p_version_id) s
+      where not s.may_skip)
 $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
@@ -226,7 +229,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   ), known as (
     select v.value
     from millrace.status_values v
@@ -282,7 +285,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   )
   select w, s.id, s.place, false
   from stage s
@@ -322,7 +325,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   )
   select m ->> 0, m ->> 1, 'step', s.id, s.id, false
   from stage s
@@ -352,7 +355,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   ), status as (
     select p.status as said, array(
       select c #>> '{}' from jsonb_array_elements(p.status -> 'closed') c) as closed

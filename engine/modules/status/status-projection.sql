@@ -127,16 +127,6 @@ as $$
   where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.status ->> 'column'
 $$;
 
--- Names the columns of the entity that the projection keeps.
-create or replace function millrace.status_columns(p_status jsonb) returns text[]
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
-    p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
-    p_status ->> 'error'], null)
-$$;
-
 -- Writes the targets of a batch of which every row completed a stage and readied a later one, or
 -- its run's last one.
 create or replace function millrace.completed_targets(p_stage millrace.stages) returns text
@@ -351,23 +341,5 @@ begin
   perform millrace.write_status_queued(p_pipeline, p_key_type);
   perform millrace.write_status_since(p_pipeline);
   perform millrace.write_status_intake(p_pipeline);
-end
-$$;
-
--- Shows the latest runs of held entities, where the pipeline has one status column.
-create or replace function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if cardinality(p_entity_ids) > 0 and (
-      select p.projection = 'status'
-      from millrace.pipelines p
-      where p.id = p_pipeline_id) then
-    perform millrace.write_entities(p_pipeline_id, 'settle', null, array(
-      select millrace.change_of(i, 'queued')
-      from unnest(p_entity_ids) i), null, null);
-  end if;
 end
 $$;

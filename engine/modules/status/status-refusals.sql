@@ -36,7 +36,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
-    select * from millrace.shown_stages(p_version_id)
+    select * from millrace.stages_of_version(p_version_id)
   )
   select coalesce(
     millrace.remedy_at_question(l.shows, p_now),

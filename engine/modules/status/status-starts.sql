@@ -14,7 +14,7 @@ begin
     using errcode = 'MR005', hint = coalesce((
       select format('Write %s instead; the stages after it follow by themselves.', s.ready)
       from millrace.pipelines p
-      cross join lateral millrace.shown_stages(p.current_version_id) s
+      cross join lateral millrace.stages_of_version(p.current_version_id) s
       where p.id = p_pipeline_id
         and s.name = substring(p_hint from '^Queue (\w+) instead')), p_hint);
 end
@@ -92,7 +92,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select s.id
   from millrace.pipelines p
-  cross join lateral millrace.shown_stages(p.current_version_id) s
+  cross join lateral millrace.stages_of_version(p.current_version_id) s
   where p.id = p_pipeline_id
     and p_was is not null
     and p_was not in (select e #>> '{}' from jsonb_array_elements(p.status -> 'entries') e)

@@ -260,3 +260,29 @@ begin
   return (v_fault ->> 'sentence') || coalesce('; known here: ' || (v_fault ->> 'known'), '');
 end
 $$;
+
+-- Raises MR001 about one value of a stage's definition.
+create or replace function millrace.refuse_value(
+  p_stage jsonb,
+  p_path text[],
+  p_wanted text,
+  p_hint text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'stage %: % is %, but must be %',
+    p_stage ->> 'name', array_to_string(p_path, '.'),
+    coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
+    using errcode = 'MR001', hint = p_hint;
+end
+$$;
+
+-- Cuts a text that people or services wrote to so many characters.
+create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
+$$;

@@ -1,21 +1,5 @@
 -- Operations: starting stages of a run, or its failed children, over.
 
--- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
--- history and clears the columns. Children that came late for a stage which was over are abandoned,
--- since those that start anew must not meet them.
-create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform millrace.supersede(array[p_run.id], p_stage_ids);
-  perform millrace.write_entities(
-    p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
-    array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
-end
-$$;
-
 -- Resets a stage of one run, or all of it.
 create or replace function millrace.reset_one(p_run bigint, p_stage text) returns void
 language plpgsql

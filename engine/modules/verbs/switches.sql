@@ -20,27 +20,6 @@ begin
 end
 $$;
 
-create or replace view millrace.paused as
-select
-  p.name as pipeline,
-  s.name as stage,
-  format('select millrace.unpause(%s);',
-    concat_ws(', ', quote_literal(p.name), quote_literal(s.name))) as remedy
-from millrace.pipelines p
-cross join lateral (
-  select null::text as name, 0 as position
-  where not p.enabled
-  union all
-  select t.name, vs.position
-  from millrace.version_stages vs
-  join millrace.stages t on t.id = vs.stage_id
-  where vs.version_id = p.current_version_id
-    and not t.enabled) s
-order by p.name, s.position;
-comment on view millrace.paused is
-  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of '
-  'its stages by itself.';
-
 -- Lets a pipeline or a stage go on, wakes it, and says what is still paused.
 create or replace function millrace.switch_on(
   p_pipeline millrace.pipelines,

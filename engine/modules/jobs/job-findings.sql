@@ -1,0 +1,62 @@
+-- What doctor() tells of pg_cron's jobs and of jobs at services
+
+-- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
+create or replace function millrace.schedule_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select 'pg_cron job ' || j.name,
+      coalesce(c.active and l.status is distinct from 'failed', false),
+      case
+        when c.jobid is null then format(
+          'missing: select cron.schedule(%L, %L, %L)', j.name, j.schedule, j.command)
+        when not c.active then 'switched off: select cron.alter_job('
+          || c.jobid || ', active := true)'
+        when l.status = 'failed' then format('its last run failed: %s. %s', l.message, case
+          when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see what it '
+            'may log in by and the setting cron.host, or have it run jobs without a connection '
+            '(cron.use_background_workers)', c.nodename, c.nodeport, c.username)
+          else format('To see more, run it by hand: %s', c.command)
+        end)
+        else c.schedule
+      end
+    from millrace.schedules j
+    left join cron.job c on c.jobname = j.name
+    left join lateral (
+      select d.status, btrim(d.return_message, E' \n.') as message
+      from cron.job_run_details d
+      where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
+        -- The history of other jobs may be long.
+        and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
+      order by d.runid desc
+      limit 1) l on true;
+end
+$$;
+
+-- Looks at jobs at services: that they can be asked after and finished, and end in time.
+create or replace function millrace.job_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faulty text := millrace.faulty_jobs();
+begin
+  return query
+    select 'jobs at services can be asked after and finished', v_faulty is null,
+      coalesce(v_faulty, 'none is in trouble');
+  return query
+    select 'external jobs end before their deadlines', count(*) = 0,
+      coalesce(string_agg(format(
+        'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: '
+          || 'set limits.maxInFlight (now %s) to what the service works on at once, '
+          || 'or completion.deadlineSeconds to more',
+        j.stage, j.pipeline, j.ended, j.past_deadline, j.completed,
+        coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
+    from millrace.job_outcomes j
+    where j.past_deadline > j.completed;
+end
+$$;

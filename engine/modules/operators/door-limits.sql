@@ -1,0 +1,96 @@
+-- Shared limits, as operators see and throttle them
+
+-- Lists the shared limits that a caller sees, with those of their stages that they see. hidden:
+-- some other stage is under it too.
+create or replace function millrace.shown_limits(p_caller millrace.caller) returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_agg(
+    to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
+      'limit', l.name,
+      'stages', to_jsonb(s.seen),
+      'spent_for', (
+        select coalesce(jsonb_agg(n), '[]')
+        from unnest(l.spent_for) n
+        where n = any (s.seen)),
+      'learned_from', case
+        when p_caller.pipelines is null
+          or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
+      end,
+      'hidden', cardinality(s.seen) < cardinality(l.stages),
+      'keys', case when p_caller.pipelines is null or s.seen @> l.stages then (
+        select coalesce(jsonb_agg(to_jsonb(k) - array['name', 'seconds']), '[]')
+        from millrace.learned_limits k
+        where k.name = l.name and k.key is not null) end,
+      'throttle', case when l.throttled_until is not null then jsonb_build_object(
+        'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
+        'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
+  from millrace.shared_limit_state l
+  join millrace.limits o on o.name = l.name
+  left join millrace.journal j on j.id = o.line
+  cross join lateral (
+    select coalesce(array_agg(n), '{}') as seen
+    from unnest(l.stages) n
+    where millrace.sees(p_caller, split_part(n, '.', 1))) s
+  where cardinality(s.seen) > 0
+    or p_caller.pipelines is null
+$$;
+
+-- Finds the shared limit of this name that a caller sees: one that holds for a pipeline of theirs.
+-- Raises MR003 for one that there is not and for one of somebody else's alike.
+create or replace function millrace.limit_seen(p_caller millrace.caller, p_name text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limit jsonb;
+begin
+  select l
+  into v_limit
+  from jsonb_array_elements(millrace.shown_limits(p_caller)) l
+  where l ->> 'limit' = p_name;
+  if not found then
+    raise exception 'there is no shared limit % that you see',
+      millrace.short_json(coalesce(to_jsonb(p_name), 'null'))
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+  end if;
+  return v_limit;
+end
+$$;
+
+-- Throttles a shared limit, or lets it go on. Returns what the journal is to say of it. Only who
+-- sees all pipelines that it holds for may.
+create or replace function millrace.act_on_limit(
+  p_caller millrace.caller,
+  p_request jsonb,
+  p_line bigint)
+returns jsonb
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_name text := p_request ->> 'limit';
+  v_outcome jsonb := jsonb_build_object('limit', v_name);
+begin
+  if p_request ?| array['pipeline', 'stage'] then
+    raise exception 'limit stands beside a pipeline or a stage, but is shared by several'
+      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+  elsif p_caller.pipelines is not null
+      and (millrace.limit_seen(p_caller, v_name) -> 'hidden')::boolean then
+    raise exception 'shared limit % holds for pipelines that you do not see', v_name
+      using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
+  end if;
+  if p_request ->> 'verb' = 'throttle' then
+    perform millrace.throttle_shared(v_name, p_request -> 'limits',
+      millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+    v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
+      'until', millrace.asked_end(p_request));
+  else
+    perform millrace.release_limit(v_name, p_request ->> 'key');
+    v_outcome := jsonb_strip_nulls(v_outcome || jsonb_build_object('key', p_request -> 'key'));
+  end if;
+  return jsonb_build_object('outcome', v_outcome);
+end
+$$;

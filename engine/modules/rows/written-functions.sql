@@ -1,0 +1,116 @@
+-- Functions that attach() writes for a pipeline, and what it quotes in them
+
+-- Names the type of a pipeline's key.
+create or replace function millrace.key_type(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select format_type(a.atttypid, a.atttypmod)
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key);
+end
+$$;
+
+-- Writes statements that take the branch of one pipeline, by ids in ascending order. Halving finds
+-- one of many pipelines in a few steps, where a `case` would try them in turn.
+create or replace function millrace.branches(p_ids int[], p_branches text[]) returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+begin
+  if cardinality(p_ids) = 1 then
+    return format(E'if p_pipeline_id = %s then\n%s\nend if;', p_ids[1], p_branches[1]);
+  end if;
+  return format(E'if p_pipeline_id <= %s then\n%s\nelse\n%s\nend if;', p_ids[v_half],
+    millrace.branches(p_ids[:v_half], p_branches[:v_half]),
+    millrace.branches(p_ids[v_half + 1:], p_branches[v_half + 1:]));
+end
+$$;
+
+-- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
+-- which quote_ident() leaves as they are.
+create or replace function millrace.quote_field(p_name text) returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select '"' || replace(p_name, '"', '""') || '"'
+$$;
+
+-- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
+-- table's or column's name may hold whatever ends a dollar quote.
+create or replace function millrace.write_function(p_head text, p_body text) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  execute format('create or replace function millrace.%s '
+    'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head, p_body);
+end
+$write$;
+
+-- Creates a function that leads to one written for each pipeline.
+create or replace function millrace.write_way(
+  p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text
+) returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $write$
+begin
+  perform millrace.write_function(quote_ident(p_function) || p_signature, format($f$
+#variable_conflict use_variable
+begin
+%s
+return null;
+end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end));
+  execute format($f$
+comment on function millrace.%1$I is %2$L;
+revoke all on function millrace.%1$I from public$f$,
+    p_function, 'Written by attach(): ' || p_comment);
+end
+$write$;
+
+-- Writes the size of a row x in bytes as an expression over its columns. As stored: read from the
+-- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to
+-- as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
+-- packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
+create or replace function millrace.size_expression(
+  p_table regclass, p_columns name[], p_at_most boolean
+) returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- bigint, since a row may have several columns of a gigabyte.
+  select '0::bigint + ' || string_agg(
+    case
+      when t.typlen > 0 then '64'
+      when coalesce(nullif(t.typbasetype, 0), t.oid)
+          in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+        then format('coalesce(octet_length(x.%I), 0)', a.attname)
+      when p_at_most then format('coalesce(pg_column_size(x.%1$I)::bigint '
+        '* case when pg_column_compression(x.%1$I) is null then 8 else 100 end, 0)', a.attname)
+      else format('coalesce(pg_column_size(x.%I), 0)', a.attname)
+    end, ' + ' order by a.attnum)
+  from pg_attribute a
+  join pg_type t on t.oid = a.atttypid
+  where a.attrelid = p_table and a.attname = any (p_columns)
+$$;
+
+-- Lists the names that follow each $ of a condition, up to the first that is none. It reads the
+-- canonical form, in which each name is quoted and follows a dot, and passes over quoted text
+-- without a dot.
+create or replace function millrace.paths_of(p_condition jsonpath) returns table (names text[])
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select (n.found[1])::jsonb #>> '{}'
+    from regexp_matches(m.found[1], '\.("(?:\\.|[^"\\])*")', 'g') with ordinality n(found, place)
+    order by n.place)
+  from regexp_matches(p_condition::text, '\$((?:\."(?:\\.|[^"\\])*")+)|"(?:\\.|[^"\\])*"',
+    'g') m(found)
+  where m.found[1] is not null
+$$;
