@@ -17,6 +17,8 @@ const line = /[^\n\f]*(?:[\n\f]|$)/y;
 const fence = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/;
 const hashes = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
 const underline = /^ {0,3}(=+|-{3,})[ \t]*$/;
+/** What a heading may have that its plain form has not. */
+const markup = /[[*_`\\]|\s\s|[^\S ]/;
 /** What is no paragraph, so that a line of dashes under it makes no heading of it. */
 const noParagraph = /^(?: {4}|\t| {0,3}(?:[>|#]|[-*+] |\d+[.)] |[-=*_]{3,}[ \t]*$))/;
 
@@ -36,7 +38,9 @@ export function sectionsOf(text: string): Section[] {
     end(start);
     while ((above.at(-1)?.level ?? 0) >= level) above.pop();
     above.push({ level, title });
-    current = { start, end: start, level, path: above.map((heading) => heading.title).filter(Boolean), hasBody: false };
+    const path: string[] = [];
+    for (const heading of above) if (heading.title) path.push(heading.title);
+    current = { start, end: start, level, path, hasBody: false };
   };
 
   let openFence: string | null = null;
@@ -46,11 +50,13 @@ export function sectionsOf(text: string): Section[] {
   for (let at = 0; at < text.length; ) {
     line.lastIndex = at;
     const whole = line.exec(text)?.[0] ?? '';
-    const content = whole.replace(/\r?[\n\f]?$/, '');
-    const isBlank = content.trim() === '';
-    const mark = fence.exec(content)?.[1];
+    const content = withoutEnd(whole);
+    // Most lines begin with nothing that means anything, and asking for it takes long.
+    const first = content.trimStart().charAt(0);
+    const isBlank = first === '';
+    const mark = first === '`' || first === '~' ? fence.exec(content)?.[1] : undefined;
     const isShort = content.length <= longestLine;
-    const marked = openFence === null && isShort ? hashes.exec(content) : null;
+    const marked = first === '#' && openFence === null && isShort ? hashes.exec(content) : null;
     const underlined = single && underline.exec(content);
     const last = single;
     single = null;
@@ -75,8 +81,16 @@ export function sectionsOf(text: string): Section[] {
   return sections;
 }
 
+/** A line without what ends it. */
+function withoutEnd(whole: string): string {
+  const content = whole.endsWith('\n') || whole.endsWith('\f') ? whole.slice(0, -1) : whole;
+  return content.endsWith('\r') ? content.slice(0, -1) : content;
+}
+
 /** A heading without Markdown's marks, on one line and no longer than a heading is. */
 function plainTitle(title: string): string {
+  const isPlain = !markup.test(title) && title.length <= longestHeading;
+  if (isPlain) return title.trim();
   return title
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/(\*\*|__|`)(.+?)\1/g, '$2')

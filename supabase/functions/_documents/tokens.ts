@@ -31,7 +31,7 @@ export const MOST_BYTES = 10;
 const words = /\s{0,64}(?:[\p{L}\p{M}\p{N}]{1,64}|[^\s\p{L}\p{M}\p{N}]{1,64})|\s{1,64}/gu;
 // Most words of most texts, of which tokenx, which takes long, says the same: one token, and one for a new line before it.
 const commonWord =
-  /^([ \t\r\n]{0,2})(?:[a-z]{1,8}|[A-Za-z]{1,5}|[A-Za-z\d]{1,3}|[.,!?;(){}[\]<>:/\\|@#$%^&*+=`~_"-]{1,6})$/;
+  /^[ \t\r\n]{0,2}(?:[a-z]{1,8}|(?!\d{4,5}$)[A-Za-z\d]{1,5}|[.,!?;(){}[\]<>:/\\|@#$%^&*+=`~_"-]{1,6})$/;
 const utf8 = new TextEncoder();
 /** What tokenx has said of words, each of which is asked about by several passes over its text. */
 const known = new Map<string, number>();
@@ -50,7 +50,8 @@ export function tokenPieces(text: string): { text: string; start: number }[] {
   const pieces: { text: string; start: number }[] = [];
   let start = 0;
   for (const word of wordsOf(text)) {
-    for (const piece of inParts(word, tokensOf(word))) {
+    const tokens = tokensOf(word);
+    for (const piece of tokens === 1 ? [word] : inParts(word, tokens)) {
       pieces.push({ text: piece, start });
       start += piece.length;
     }
@@ -63,8 +64,7 @@ function wordsOf(text: string): string[] {
 }
 
 function tokensOf(word: string): number {
-  const common = commonWord.exec(word);
-  if (common) return common[1]?.includes('\n') ? 2 : 1;
+  if (commonWord.test(word)) return word.includes('\n') ? 2 : 1;
   let tokens = known.get(word);
   if (tokens === undefined) {
     if (known.size === MOST_KNOWN) known.clear();
@@ -80,7 +80,6 @@ function estimateOf(word: string): number {
 
 /** The word in `count` parts of like length; in fewer where it has fewer characters. */
 function inParts(word: string, count: number): string[] {
-  if (count === 1) return [word];
   const parts: string[] = [];
   let from = 0;
   for (let part = 1; part <= count; part++) {
