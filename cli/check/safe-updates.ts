@@ -35,31 +35,37 @@ export async function unsafeUpdates(text: string): Promise<Omit<Finding, 'file'>
   return found(text, 1);
 }
 
-function found(source: string, firstLine: number): Omit<Finding, 'file'>[] {
+function found(source: string, firstLine: number, mayFollow = (_before: string) => true): Omit<Finding, 'file'>[] {
   const text = joined(source);
   const tokens = [...text.matchAll(token)].filter(([word]) => !/^(--|\/\*)/.test(word));
   const lineOf = (at: number) => firstLine + text.slice(0, at).split('\n').length - 1;
   return tokens.flatMap(({ 0: word, 1: quote, index }, place) => {
     if (quote !== undefined) return found(word.slice(quote.length, -quote.length), lineOf(index));
-    if (/^'\s*(?:with|update|delete|begin)\b/i.test(word)) {
-      return found(word.slice(1, -1).replaceAll("''", "'"), lineOf(index));
-    }
-    if (!begins(tokens, place)) return [];
+    if (word.startsWith("'")) return found(word.slice(1, -1).replaceAll("''", "'"), lineOf(index), startsOfText);
+    if (!begins(tokens, place) || !mayFollow(tokens[place - 1]?.[0] ?? '')) return [];
     const statement = text.slice(index, endOf(tokens, place, text.length));
     const fault = faultOf(statement);
     return fault ? [{ line: lineOf(index), fault: `${fault}: ${statement.replace(/\s+/g, ' ').slice(0, 60)}` }] : [];
   });
 }
 
-/** With a text that goes on in the next line in one piece; lines stay where they are. */
+/** In a text, what stands before a statement; anything else makes a sentence of it. */
+const startsOfText = (before: string) => /^(?:|;|\(|\)|begin|then|else|loop|instead|also)$/i.test(before);
+/** What is put between two texts: a name, or a call. */
+const between = /'(\s*\|\|\s*[\w.]+(?:\((?:[^'()]|\([^'()]*\))*\))?\s*\|\|\s*)'/g;
+
+/** With a text that goes on in the next line, or after a part put in, in one piece; lines stay where they are. */
 function joined(text: string): string {
-  return text.replaceAll(/'(\s*\n\s*)'/g, (_, between: string) => between.replaceAll(/[^\n]/g, ' '));
+  const blank = (part: string) => part.replaceAll(/[^\n]/g, ' ');
+  return text
+    .replaceAll(between, (_, part: string) => `%s${blank(part)}`)
+    .replaceAll(/'(\s*\n\s*)'/g, (_, part: string) => blank(part));
 }
 
 function begins(tokens: RegExpExecArray[], place: number): boolean {
   const at = (offset: number) => tokens[place + offset]?.[0].toLowerCase() ?? '';
   if (at(0) === 'delete') return at(1) === 'from' && !noStatement.includes(at(-1));
-  return at(0) === 'update' && !noStatement.includes(at(-1)) && [2, 3, 4].some((offset) => at(offset) === 'set');
+  return at(0) === 'update' && !noStatement.includes(at(-1)) && [2, 3, 4, 5, 6].some((offset) => at(offset) === 'set');
 }
 
 /** Where the statement at `place` ends: at a semicolon, or at the bracket that closes what it stands in. */

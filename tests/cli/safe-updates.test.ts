@@ -17,6 +17,11 @@ describe('a statement without a WHERE is found', () => {
     ['under a condition', body('if v_n > 1 then delete from a.t; end if;'), 4],
     ['in a text that is executed', body("execute format('update %I set x = %L', 't', 1);"), 4],
     ['in a text of two lines', body("execute 'update a.t '\n 'set x = 1';"), 4],
+    ['in a text with a part put in', body("execute 'update ' || quote_ident(v_t) || ' set x = 1';"), 4],
+    ['in a text after another statement', body("execute 'lock a.t; delete from a.t';"), 4],
+    ['in a text with a comment first', body("execute '-- all\n delete from a.t';"), 5],
+    ['of a table alone, by another name', body('update only a.t as o set x = 1;'), 4],
+    ['in the body of SQL', 'create function a.f() returns void begin atomic delete from a.t; end;', 1],
     ['in a function that a function writes', body('execute $f$ delete from a.t; $f$;'), 4],
   ])('%s', async (_, text, expected) => {
     const found = await faults(text);
@@ -31,6 +36,8 @@ it.each([
   ['a trigger', 'create trigger t after insert or update on a.t execute function a.f();'],
   ['a right', 'grant update on a.t to b; grant select, delete on a.t to b;'],
   ['a sentence', "comment on table a.t is 'Nobody may delete from it. -- update it set by set';"],
+  ['a merge', 'merge into a.t using a.u on true when matched then update set x = 1 when not matched then do nothing;'],
+  ['a cursor', 'delete from a.t where current of c;'],
   ['a comment', '-- delete from a.t;\n/* update a.t set x = 1; */ select 1;'],
   ['what is put in', body("execute format('update %s e set %s%s where e.%I = any ($1::%s[])', 1, 2, 3, 4, 5);")],
 ])('%s is none', async (_, text) => {

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import { reply } from './reply.ts';
+import { refusalOfAll } from './safe-updates.ts';
 
 /** Forwards a call below /rest/v1 to PostgREST, with headers that the gateway has authorized. */
 export function forwardRest(
@@ -10,7 +11,13 @@ export function forwardRest(
   response: http.ServerResponse,
 ): void {
   url.searchParams.delete('apikey');
-  const path = `/${url.pathname.split('/').slice(3).join('/')}${url.search}`;
+  const below = `/${url.pathname.split('/').slice(3).join('/')}`;
+  const refusal = refusalOfAll(request.method, below, url.searchParams);
+  if (refusal) {
+    reply(response, 400, refusal);
+    return;
+  }
+  const path = `${below}${url.search}`;
   // Opens a connection for each call: PostgREST may close one that it has answered on at any moment, and a call that reuses it
   // just then is lost.
   const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers, agent: false };
