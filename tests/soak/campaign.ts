@@ -75,7 +75,9 @@ export class Campaign {
       return await deed();
     } catch (error) {
       const { code, message } = error as { code?: string; message?: string };
-      const known = understood.some((pattern) => pattern.test(code ?? '')) || understoodWords.test(message ?? '');
+      // PostgREST gives the SQLSTATE of each refusal, and none where Postgres went away during the call.
+      const codes = code === '' || understood.some((pattern) => pattern.test(code ?? ''));
+      const known = codes || understoodWords.test(message ?? '');
       if (known) this.count(code?.startsWith('MR') ? 'refused by the engine' : 'failed for a fault');
       else this.troubles.push(`${what}: ${code ?? 'no code'} ${message ?? JSON.stringify(error)}`);
       return undefined;
