@@ -7,12 +7,11 @@
 
 -- Reads what the rows of new runs bring along, before the runs are made: their metadata, and the
 -- stages whose results they have, each in the order of the rows.
-create or replace function millrace.hook_before_runs(
+create function millrace.hook_before_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_values millrace.row_values,
   out metadata_ids bigint[], out given text[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' before_runs
@@ -21,11 +20,10 @@ $$;
 
 -- Completes new runs before anything of them is queued. p_done_before: a row without any run has
 -- been through the stages before that one all the same.
-create or replace function millrace.hook_runs_made(
+create function millrace.hook_runs_made(
   p_pipeline millrace.pipelines, p_run_ids bigint[], p_done_before int
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' runs_made
@@ -34,11 +32,10 @@ $$;
 
 -- Begins a stage whose needs are done, where conditions, thresholds or its kind decide how.
 -- Returns the stages with work. p_shown: the rows show it as queued already.
-create or replace function millrace.hook_begin(
+create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' begin
@@ -48,11 +45,10 @@ $$;
 
 -- Begins a stage that waits for something else than a worker first: for a person, children, room
 -- at a gate, or a look whether its input is unchanged. Returns the stages with work.
-create or replace function millrace.hook_begin_kind(
+create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' begin_kind
@@ -61,11 +57,10 @@ end
 $$;
 
 -- Lists in which of these runs a stage is to be left out, and why, before its condition is asked.
-create or replace function millrace.hook_left_out(
+create function millrace.hook_left_out(
   p_stage_id int, p_run_ids bigint[], out run_ids bigint[], out why jsonb
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' left_out
@@ -73,11 +68,10 @@ end
 $$;
 
 -- Begins what may begin beside the stage that new runs start at. Returns the stages with work.
-create or replace function millrace.hook_begin_siblings(
+create function millrace.hook_begin_siblings(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' begin_siblings
@@ -87,10 +81,9 @@ $$;
 
 -- Skips the needs of a stage whose results the rows brought along. Returns the runs that are still
 -- to begin it.
-create or replace function millrace.hook_skip_given(p_run_ids bigint[], p_stage_id int)
+create function millrace.hook_skip_given(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' skip_given
@@ -99,11 +92,10 @@ end
 $$;
 
 -- Does what must be known of runs before somebody's start of them is queued.
-create or replace function millrace.hook_before_start(
+create function millrace.hook_before_start(
   p_pipeline millrace.pipelines, p_run_ids bigint[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' before_start
@@ -111,10 +103,9 @@ end
 $$;
 
 -- Charges a start to those who pay for it, once it is queued.
-create or replace function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz)
+create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' started
@@ -122,10 +113,9 @@ end
 $$;
 
 -- Forgets what locked runs had of stages that start over.
-create or replace function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[])
+create function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' started_over
@@ -134,11 +124,10 @@ $$;
 
 -- Names the groups that new attempts of a stage are sorted into, in the order of the runs. p_keys:
 -- the keys of their rows, where those are known.
-create or replace function millrace.hook_groups(
+create function millrace.hook_groups(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[]
 ) returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' groups
@@ -147,9 +136,8 @@ end
 $$;
 
 -- Sorts queued attempts of a stage into groups.
-create or replace function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' queued
@@ -157,9 +145,8 @@ end
 $$;
 
 -- Says whether the limits of a stage let anything of it be claimed now.
-create or replace function millrace.hook_has_room(p_stage millrace.stages) returns boolean
+create function millrace.hook_has_room(p_stage millrace.stages) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' has_room
@@ -168,10 +155,9 @@ end
 $$;
 
 -- Says whether the limits let an attempt of this group be claimed now.
-create or replace function millrace.hook_has_room_for(p_stage millrace.stages, p_group text)
+create function millrace.hook_has_room_for(p_stage millrace.stages, p_group text)
 returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' has_room_for
@@ -181,13 +167,12 @@ $$;
 
 -- Claims at a stage with limits, as far as they allow. wait_ms: when to ask again where it takes
 -- nothing.
-create or replace function millrace.hook_claim(
+create function millrace.hook_claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' claim
@@ -195,12 +180,11 @@ end
 $$;
 
 -- Claims at a stage with groups, turn by turn. own is the limit of the stage's own.
-create or replace function millrace.hook_claim_groups(
+create function millrace.hook_claim_groups(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, inout own millrace.limits,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' claim_groups
@@ -208,11 +192,10 @@ end
 $$;
 
 -- Takes of the stage's limits what a claim needs.
-create or replace function millrace.hook_claimed(
+create function millrace.hook_claimed(
   p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' claimed
@@ -220,11 +203,10 @@ end
 $$;
 
 -- Puts back what a claim may not have after all, and returns the rest of it.
-create or replace function millrace.hook_hold_back(
+create function millrace.hook_hold_back(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' hold_back
@@ -233,11 +215,10 @@ end
 $$;
 
 -- Gives back what a claim took of the stage's limits for attempts that its batch has no room for.
-create or replace function millrace.hook_given_back(
+create function millrace.hook_given_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' given_back
@@ -245,10 +226,9 @@ end
 $$;
 
 -- Notes what the attempts of a batch are given to work on.
-create or replace function millrace.hook_handed_out(p_stage millrace.stages, p_batch json)
+create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' handed_out
@@ -256,9 +236,8 @@ end
 $$;
 
 -- Lists the fan-outs whose children have reported, for whoever has just been answered to collect.
-create or replace function millrace.hook_to_collect() returns bigint[]
+create function millrace.hook_to_collect() returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' to_collect
@@ -267,10 +246,9 @@ end
 $$;
 
 -- Completes a batch at a stage whose results may end runs. Returns the stages that got work.
-create or replace function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
+create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' complete
@@ -280,9 +258,8 @@ $$;
 
 -- Goes on after a stage that is done, in these runs, to what advance() does not queue by itself.
 -- Returns the stages that got work.
-create or replace function millrace.hook_followed(p_stage_id int, p_run_ids bigint[]) returns int[]
+create function millrace.hook_followed(p_stage_id int, p_run_ids bigint[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' followed
@@ -291,10 +268,9 @@ end
 $$;
 
 -- Notes what ended attempts of a stage have cost.
-create or replace function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[])
+create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' spent
@@ -302,10 +278,9 @@ end
 $$;
 
 -- Lets runs go on without a stage that failed. Returns the stages that got work.
-create or replace function millrace.hook_continue_without(p_stage_id int, p_run_ids bigint[])
+create function millrace.hook_continue_without(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' continue_without
@@ -315,10 +290,9 @@ $$;
 
 -- Gives up what hangs on live attempts that were cancelled or failed for good. p_stage_ids: of
 -- these stages alone.
-create or replace function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[])
+create function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' given_up
@@ -326,10 +300,9 @@ end
 $$;
 
 -- Does what a kind of stage needs once a worker's report is recorded.
-create or replace function millrace.hook_reported(p_stage millrace.stages, p_verdicts json)
+create function millrace.hook_reported(p_stage millrace.stages, p_verdicts json)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' reported
@@ -338,10 +311,9 @@ $$;
 
 -- Begins a stage anew that failed or was cancelled, where its kind decides how. Returns the stages
 -- with work, and null where it is to be queued for a worker.
-create or replace function millrace.hook_retry_kind(p_kind text, p_stage_id int, p_run_ids bigint[])
+create function millrace.hook_retry_kind(p_kind text, p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' retry_kind
@@ -350,9 +322,8 @@ end
 $$;
 
 -- Begins what may begin in runs that go on after they were over. Returns the stages with work.
-create or replace function millrace.hook_continue(p_run_ids bigint[]) returns int[]
+create function millrace.hook_continue(p_run_ids bigint[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' continue
@@ -361,9 +332,8 @@ end
 $$;
 
 -- Polls for jobs from now on.
-create or replace function millrace.hook_polled() returns void
+create function millrace.hook_polled() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' polled
@@ -371,10 +341,9 @@ end
 $$;
 
 -- Learns what a row of a stage costs an isolate, from a worker that leaves.
-create or replace function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint)
+create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' left
@@ -382,9 +351,8 @@ end
 $$;
 
 -- Learns from isolates that ended without a word.
-create or replace function millrace.hook_lost(p_stage_id int, p_hosts uuid[]) returns void
+create function millrace.hook_lost(p_stage_id int, p_hosts uuid[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' lost
@@ -392,9 +360,8 @@ end
 $$;
 
 -- Keeps what is to outlive locked runs, before anything of them is deleted.
-create or replace function millrace.hook_before_deletion(p_run_ids bigint[]) returns void
+create function millrace.hook_before_deletion(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' before_deletion
@@ -402,9 +369,8 @@ end
 $$;
 
 -- Deletes what hangs on locked runs whose attempts are deleted.
-create or replace function millrace.hook_deleted(p_run_ids bigint[]) returns void
+create function millrace.hook_deleted(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' deleted
@@ -412,10 +378,9 @@ end
 $$;
 
 -- Forgets what is known of rows that are deleted.
-create or replace function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[])
+create function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' forgotten
@@ -423,9 +388,8 @@ end
 $$;
 
 -- Does one portion of a part of the sweep; returns how much that was.
-create or replace function millrace.hook_sweep(p_part text, p_id bigint, p_most int) returns int
+create function millrace.hook_sweep(p_part text, p_id bigint, p_most int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   case p_part
@@ -436,10 +400,9 @@ end
 $$;
 
 -- Finds breaches of the modules' invariants.
-create or replace function millrace.hook_faults()
+create function millrace.hook_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' faults
@@ -448,10 +411,9 @@ $$;
 
 -- Finds breaches of the modules' invariants in the runs between two ids, of those that belong to a
 -- run.
-create or replace function millrace.hook_faults_between(p_after bigint, p_until bigint)
+create function millrace.hook_faults_between(p_after bigint, p_until bigint)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' faults_between
@@ -459,10 +421,9 @@ end
 $$;
 
 -- Tells how the modules' parts of the engine are, one line each with the remedy.
-create or replace function millrace.hook_findings()
+create function millrace.hook_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- the modules' findings

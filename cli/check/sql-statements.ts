@@ -19,6 +19,7 @@ export interface Statement {
 /** As much of a parsed statement as is read here. Its parts are named as in Postgres's parsenodes.h. */
 export interface Node {
   is_procedure?: boolean;
+  replace?: boolean;
   funcname?: Name[];
   parameters?: { FunctionParameter?: { name?: string; argType?: { names?: Name[] }; mode?: string } }[];
   options?: {

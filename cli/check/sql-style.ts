@@ -17,6 +17,8 @@ const mostPlaces = 5;
 /** Built once for each row of a batch, where a constructor's call would cost more than the rest of the statement. */
 const rowsOfBatches = ['millrace.change', 'millrace.claimed'];
 const searchPath = 'pg_catalog, pg_temp';
+/** The SQL of which the build completes the functions' headers. */
+const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
 
 /** Files of engine/ that a program writes, in a style of its own. */
 const generated = ['engine/modules/limits/shared-limit-schema.sql', 'engine/uninstall.sql'];
@@ -111,7 +113,7 @@ function surfaceFaults({ file, from: line, kind, node }: Statement): Finding[] {
   return kind === 'CommentStmt' ? commentFaults(node).map((fault) => ({ file, line, fault })) : [];
 }
 
-function functionFaults({ node, from, to, comment, text }: Statement): string[] {
+function functionFaults({ file, node, from, to, comment, text }: Statement): string[] {
   const name = nameOf(node.funcname);
   const faults: string[] = [];
   const longest = branchesTwice.test(text) ? longestFunction : longestStraight;
@@ -119,7 +121,12 @@ function functionFaults({ node, from, to, comment, text }: Statement): string[] 
   if (!comment && !isPublic(name)) faults.push(`${name} has no comment directly before it`);
   // Postgres lets no procedure commit that sets anything in its header.
   const commits = node.is_procedure && /^\s*commit;$/m.test(text);
-  if (!commits && !setsSearchPath(node)) faults.push(`${name} does not set search_path = ${searchPath}`);
+  if (hasBuiltHeaders.test(file)) {
+    if (setsSearchPath(node)) faults.push(`${name} sets search_path, which the build does`);
+    if (node.replace) faults.push(`${name} says "or replace", which the build does`);
+  } else if (!commits && !setsSearchPath(node)) {
+    faults.push(`${name} does not set search_path = ${searchPath}`);
+  }
   const records = (node.parameters ?? []).filter(
     ({ FunctionParameter: { mode = '', argType } = {} }) =>
       !/OUT|TABLE/.test(mode) && nameOf(argType?.names).replace(/^.*\./, '') === 'record',

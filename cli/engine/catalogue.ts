@@ -80,8 +80,9 @@ function named({ ObjectWithArgs: { objname, objargs = [] } }: Node): string {
   return `${dotted(objname)}(${objargs.map((type: Node) => typeName(type.TypeName)).join(', ')})`;
 }
 
-const grantedOn = (node: Node): string[] =>
-  (node.objects ?? []).filter((object: Node) => object.ObjectWithArgs?.objargs).map(named);
+/** The functions that a `grant` or `revoke` names. */
+export const grantedOn = (node: Node): string[] =>
+  (node.objects ?? []).filter(({ ObjectWithArgs: f }: Node) => f && !f.args_unspecified).map(named);
 
 /** The object that `comment on` names. */
 export function commented({ node, text }: Statement): string {

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadModule, parseSync } from '@libpg-query/parser';
+import { withHeaders } from './write-headers.ts';
 
 /** A node of Postgres's own grammar, as its parser tells it. */
 // biome-ignore lint/suspicious/noExplicitAny: the grammar has hundreds of shapes, and each reader knows the one it reads.
@@ -102,9 +103,13 @@ export function codeFiles(engine: string): string[] {
   ];
 }
 
-/** All statements of the code: functions, then views, then triggers, then the rest, each kind in the order of its files. */
+/** The statements of the code as people write them, in the order of its files. */
+export async function sourceStatements(engine: string): Promise<Statement[]> {
+  return (await Promise.all(codeFiles(engine).map((file) => statementsOf(engine, file)))).flat();
+}
+
+/** All statements of the code as they are to be run: functions, then views, then triggers, then the rest, each kind in the order of its files. */
 export async function codeStatements(engine: string): Promise<Statement[]> {
   const rank = ({ kind }: Statement) => (order.includes(kind) ? order.indexOf(kind) : order.length);
-  const statements = await Promise.all(codeFiles(engine).map((file) => statementsOf(engine, file)));
-  return statements.flat().sort((a, b) => rank(a) - rank(b));
+  return withHeaders(await sourceStatements(engine)).sort((a, b) => rank(a) - rank(b));
 }

@@ -1,11 +1,10 @@
 -- What a worker is told of the attempts that it has claimed
 
 -- Finds the newest version that has a stage, with the stages that it needs there and their names.
-create or replace function millrace.latest_version(
+create function millrace.latest_version(
   p_stage_id int, out id int, out number int, out needs int[], out names text[]
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   select v.id, v.number, vs.needs, array(
@@ -27,12 +26,11 @@ $$;
 -- all or most of a batch have in common, the version and its needs, is looked up once. Rows and
 -- results that measured_rows() has built already come along with why some are too large; else each
 -- may have p_each bytes, and a batch in which one may have more is null.
-create or replace function millrace.batch_of(
+create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null
 ) returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_rows json[];
@@ -90,11 +88,10 @@ $$;
 -- their needs; one that alone has more comes with the failure to report. One row at a time: of what
 -- is stored the size is known before it is fetched; what that leaves open shows once it is built.
 -- The first row that the others leave no room for ends the batch.
-create or replace function millrace.measured_rows(
+create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- What else the batch says of an item.
@@ -133,10 +130,9 @@ $$;
 
 -- Builds the row of an item and the results of its needs; null where Postgres cannot write them
 -- out, for it makes no text of over a gigabyte, which a number such as 1e100000 comes to.
-create or replace function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed)
+create function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed)
 returns millrace.built
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return row(
@@ -154,12 +150,11 @@ $$;
 -- whose rows are small, as nearly all are, is built in one go. Where that cannot be told
 -- beforehand, its rows are measured one by one: a few per cent more work for rows of ten kilobytes,
 -- and a tenth of all for rows of one.
-create or replace function millrace.fill_batch(
+create function millrace.fill_batch(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_bytes bigint, out batch json, out kept int
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_built millrace.built[];
@@ -181,12 +176,11 @@ $$;
 
 -- Builds the batch of those attempts of a claim that are still under it, as far as p_bytes allow,
 -- of what was handed out before. A row may have grown since: what has no room any more is released.
-create or replace function millrace.held_batch(
+create function millrace.held_batch(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
   out batch json, out kept int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_items millrace.claimed[] := millrace.held_items(p_token, p_attempt_ids);
@@ -207,11 +201,10 @@ $$;
 
 -- Builds the results of what a stage of a run needs, by the names of the stages; null where they
 -- may have more than p_each bytes.
-create or replace function millrace.needs_of(
+create function millrace.needs_of(
   p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
 ) returns json
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
@@ -230,11 +223,10 @@ end
 $$;
 
 -- Adds up the bytes of the results that a stage of a run needs, as they are stored.
-create or replace function millrace.size_of_needs(
+create function millrace.size_of_needs(
   p_run_id bigint, p_version_id int, p_stage_id int
 ) returns bigint
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (

@@ -4,10 +4,9 @@
 -- check_fencing(): nearly every batch is completed as a whole under one token.
 
 -- Says why a report changes nothing that comes when the attempt is in this state.
-create or replace function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
+create function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
 returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_state is null then 'there is no such attempt: its entity or its run was deleted'
@@ -25,11 +24,10 @@ $$;
 -- earlier submission that comes late; one that is started or queued has not said yet. A stage that
 -- is completed needs no other result, whichever submission's it has; what a person completed is
 -- void for every job.
-create or replace function millrace.verdict_on_end(
+create function millrace.verdict_on_end(
   p_attempt millrace.attempts, p_item millrace.work, p_late boolean, p_too_large boolean
 ) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_late and p_too_large then 'stale'
@@ -46,11 +44,10 @@ $$;
 
 -- Judges what a worker says by the attempt and the token that it shows; null to go on. A map stage
 -- may wait only once it has spawned its last child.
-create or replace function millrace.verdict_on_report(
+create function millrace.verdict_on_report(
   p_attempt millrace.attempts, p_item millrace.work, p_kind text
 ) returns text
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case
@@ -74,11 +71,10 @@ $$;
 -- else duplicate, stale, busy or rejected with the reason. Call it after the locks: it must read a
 -- snapshot taken under them. p_late names, by their place, the ends of jobs that an earlier
 -- submission bought.
-create or replace function millrace.check_fencing(
+create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_judged record;
@@ -136,10 +132,9 @@ end
 $$;
 
 -- Says that a result is longer than its stage allows; null where it is not.
-create or replace function millrace.size_fault(p_item millrace.work, p_stage millrace.stages)
+create function millrace.size_fault(p_item millrace.work, p_stage millrace.stages)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_size int := case when p_item.outcome = 'completed' then octet_length(p_item.result::text) end;
@@ -157,12 +152,11 @@ $$;
 -- another run, or for a database that was since made anew. p_twice: others of the call may name its
 -- attempt too. Of two jobs of one attempt that end in one call, the second is judged when the first
 -- is recorded.
-create or replace function millrace.verdict_of(
+create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
 ) returns text
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_repeat text;
@@ -193,9 +187,8 @@ $$;
 -- batch is to be locked and judged item by item. Whether the token still counts is left to
 -- complete(), whose statement finds out at no cost. At batches of 50 it saves a quarter of a
 -- transition's CPU time.
-create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
+create function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage_id int := p_items[1].stage_id;
@@ -240,9 +233,8 @@ end
 $$;
 
 -- Builds the answer to each item of a recorded batch, in order.
-create or replace function millrace.verdicts_of(p_items millrace.work[]) returns json
+create function millrace.verdicts_of(p_items millrace.work[]) returns json
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -259,11 +251,10 @@ $$;
 -- Locks, judges and records a parsed batch. uniform: it went the fast way, so that all of it was
 -- accepted. Whatever a user's trigger waits for may take two seconds, of the eight that the Data
 -- API gives a call.
-create or replace function millrace.record_items(
+create function millrace.record_items(
   p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s'
 as $$
 declare

@@ -4,9 +4,8 @@
 -- a worker is then told of them is built in batch.sql; worker-calls.sql has the calls themselves.
 
 -- The one place that says how fresh a heartbeat must be: a worker whose last is older is not alive.
-create or replace function millrace.alive_since() returns timestamptz
+create function millrace.alive_since() returns timestamptz
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.now() - interval '15 seconds';
@@ -15,9 +14,8 @@ $$;
 
 -- Counts the live workers of a stage, in a snapshot of its own: those that have not left and whose
 -- heartbeat is fresh.
-create or replace function millrace.live_workers(p_stage_id int) returns int
+create function millrace.live_workers(p_stage_id int) returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
@@ -30,9 +28,8 @@ end
 $$;
 
 -- Says whether an attempt of this stage is queued and due, and its limits would let it be claimed.
-create or replace function millrace.has_ready_work(p_stage_id int) returns boolean
+create function millrace.has_ready_work(p_stage_id int) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -48,9 +45,8 @@ end
 $$;
 
 -- Says whether one more worker of this stage would find work and be let in.
-create or replace function millrace.may_scale_out(p_stage millrace.stages) returns boolean
+create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -72,11 +68,10 @@ $$;
 -- begins with one that was lost alone before (p_first), which so has the whole isolate to itself,
 -- and takes the others when nothing else is left to do. A worker that has left is in an isolate
 -- that the platform has retired: it runs them beside its successor, which goes on at full speed.
-create or replace function millrace.next_alone(
+create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -100,12 +95,11 @@ $$;
 
 -- queued → started for up to p_limit due attempts of a stage that may share their isolate, under
 -- one lease, in one statement. The token is null when there is nothing to claim.
-create or replace function millrace.claim_together(
+create function millrace.claim_together(
   p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -148,12 +142,11 @@ end
 $$;
 
 -- queued → started for an attempt that runs alone, under a lease of its own.
-create or replace function millrace.claim_alone(
+create function millrace.claim_alone(
   p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_attempt_id bigint,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -174,14 +167,13 @@ $$;
 -- every other. What must be alone keeps nothing else waiting: a host that is at work takes what may
 -- share its isolate, and one that runs something alone takes nothing beside it. At a stage with
 -- limits, own is the limit of its own, and wait_ms says when to ask again where it takes nothing.
-create or replace function millrace.claim(
+create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   inout own millrace.limits default null,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_retired boolean := p_worker.left_at is not null;
@@ -232,11 +224,10 @@ $$;
 
 -- Tells whether a host has anything in work, and whether it runs something alone. Where nothing of
 -- the stage waits to run alone, an idle host counts as busy: nobody need look for it.
-create or replace function millrace.work_of_host(
+create function millrace.work_of_host(
   p_host uuid, p_stage_id int, out busy boolean, out alone boolean
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -256,11 +247,10 @@ $$;
 -- some. Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt
 -- leaves the lease alone. p_ended attempts of the claim p_token are known to have ended in this
 -- transaction: if that is all of them, nobody looks at each.
-create or replace function millrace.drop_claims(
+create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from millrace.claims c
@@ -276,10 +266,9 @@ $$;
 -- Shows a claim on those of its entities that nobody holds; one that a user holds catches up when
 -- its stage completes. A user's own trigger that refuses one row, for now or for good, must not
 -- stop the stage for all: completing will name it.
-create or replace function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
+create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
 returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -301,10 +290,9 @@ end
 $$;
 
 -- Lists those attempts of a claim that are still under it, in its order.
-create or replace function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
+create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -321,11 +309,10 @@ $$;
 -- started → queued for those attempts of a claim, made in this transaction, that its batch has no
 -- room for: as if they had never been claimed, at their place in the queue and with what the claim
 -- took of the stage's limits.
-create or replace function millrace.give_back(
+create function millrace.give_back(
   p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a

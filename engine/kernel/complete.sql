@@ -9,13 +9,12 @@
 -- by stage of each run. followers, with their names: all unconditional ones, and whether any has
 -- groups. all_ready: every run readied every follower; then ready is null, unless p_list says to
 -- list them.
-create or replace function millrace.advance(
+create function millrace.advance(
   p_stage_id int, p_run_ids bigint[], p_list boolean default true,
   out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
   out all_ready boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -61,10 +60,9 @@ $$;
 
 -- Does what advance() does, run by run: each by its own version, its own other needs and what it
 -- has begun before.
-create or replace function millrace.advance_each(p_stage_id int, p_run_ids bigint[])
+create function millrace.advance_each(p_stage_id int, p_run_ids bigint[])
 returns millrace.ready[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -108,9 +106,8 @@ $$;
 
 -- Completes the runs whose last sink this stage was. Only the end of a sink can end a run; with one
 -- sink nothing else needs a look.
-create or replace function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -158,11 +155,10 @@ $$;
 -- the stages that got work. p_uniform_limit is what lock_uniform_batch() has returned: then all of
 -- it must still be as that saw it, or MR000 is raised, and apply_outcomes_guarded() takes it all
 -- back.
-create or replace function millrace.complete(
+create function millrace.complete(
   p_stage_id int, p_items millrace.work[], p_uniform_limit int default null
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -215,12 +211,11 @@ $$;
 -- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
 -- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
 -- only what is still started under its token. A former result that is taken counts as copied.
-create or replace function millrace.close_completed(
+create function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
 ) returns millrace.change[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changes millrace.change[];
@@ -275,10 +270,9 @@ $$;
 -- Calls the user's own function for the stage with a jsonb list of {attempt, run, entity_id,
 -- result}; false when it has none. In the same transaction: rows it writes commit with the
 -- completion.
-create or replace function millrace.apply_results(p_stage_id int, p_items millrace.work[])
+create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
 returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);

@@ -2,7 +2,7 @@
 -- by position.
 
 -- Builds what the projection is to show of one stage on one entity.
-create or replace function millrace.change_of(
+create function millrace.change_of(
   p_entity_id text,
   p_status text,
   p_job_id text default null,
@@ -11,7 +11,6 @@ create or replace function millrace.change_of(
   p_completed_at timestamptz default null
 ) returns millrace.change
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_change millrace.change;
@@ -29,12 +28,11 @@ $$;
 
 -- Makes the work item of what the engine itself decides about an attempt: its deadline has passed,
 -- its lease has expired, its children have ended, a person has answered.
-create or replace function millrace.work_on(
+create function millrace.work_on(
   p_attempt millrace.attempts, p_entity_id text, p_outcome text,
   p_result jsonb default null, p_error jsonb default null, p_ord int default 1
 ) returns millrace.work
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_work millrace.work;

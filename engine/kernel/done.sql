@@ -15,17 +15,15 @@ comment on view millrace.done_attempts is
 
 -- Says whether an attempt was skipped for what may be otherwise in the next run: nobody asked for
 -- the stage, or the run ended before it. No later run takes it over.
-create or replace function millrace.was_left_out(p_error jsonb) returns boolean
+create function millrace.was_left_out(p_error jsonb) returns boolean
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(p_error ?| array['on_demand', 'ended'], false)
 $$;
 
 -- Says whether a stage of a run is done.
-create or replace function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
+create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return exists (

@@ -5,9 +5,8 @@
 -- where no such secret is set.
 
 -- Returns what the doorbell shows the functions: wake_secret, else secret_key, else null.
-create or replace function millrace.wake_headers() returns jsonb
+create function millrace.wake_headers() returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wake_secret text := millrace.setting('wake_secret');
@@ -22,9 +21,8 @@ end
 $$;
 
 -- Tells an operator how to set the wake-up secret on both sides.
-create or replace function millrace.wake_secret_remedy() returns text
+create function millrace.wake_secret_remedy() returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
     || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
@@ -32,9 +30,8 @@ $$;
 
 -- Wakes an Edge Function at commit; this alone calls pg_net. It reports a setting that is missing
 -- or wrong and returns false, and never raises: the user's own write goes on.
-create or replace function millrace.post(p_function text, p_body jsonb) returns boolean
+create function millrace.post(p_function text, p_body jsonb) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_url text;
@@ -74,12 +71,11 @@ end
 $$;
 
 -- Returns what the functions answered to the last so many posts of the engine, as far as they did.
-create or replace function millrace.last_answers(p_limit int)
+create function millrace.last_answers(p_limit int)
 returns table (
   function_name text, posted_at timestamptz, status_code int, error_msg text, content text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_posts millrace.posts[] := array(
@@ -99,9 +95,8 @@ end
 $$;
 
 -- Says what helps where a function answered a wake-up so; null where it answered well.
-create or replace function millrace.answer_remedy(p_function text, p_status int) returns text
+create function millrace.answer_remedy(p_function text, p_status int) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_status between 200 and 299 then null

@@ -3,9 +3,8 @@
 -- Whoever may read a row reads its errors. So an error has a message for the row's owner and, where
 -- there is more to say, a detail for operators (an address, a constraint, a stack), whom the
 -- attempt's number leads to it. This is what the owner reads.
-create or replace function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
+create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select (p_error ->> 'message')
     || case when p_error ->> 'detail' is null then ''
@@ -14,10 +13,9 @@ $$;
 
 -- Reckons the seconds until the retry with this count (0: the first), by a policy of the
 -- definition.
-create or replace function millrace.backoff_seconds(p_backoff jsonb, p_retry_count int)
+create function millrace.backoff_seconds(p_backoff jsonb, p_retry_count int)
 returns float8
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_listed jsonb := p_backoff -> 'seconds';
@@ -35,10 +33,9 @@ end
 $$;
 
 -- Says when a failed attempt is to be tried again; null when it is permanent or exhausted.
-create or replace function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
+create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- What waits for a person, for a child run or at a gate is not asked again by itself.
@@ -64,12 +61,11 @@ $$;
 -- Writes the attempts of fail(), with a retry row where the policy allows one. Returns what is to
 -- be shown, the runs that have no further try, whether a retry is due at once, and the runs whose
 -- retry belongs into a group.
-create or replace function millrace.close_failed(
+create function millrace.close_failed(
   p_items millrace.work[],
   out changes millrace.change[], out dead bigint[], out due_now boolean, out grouped bigint[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -133,9 +129,8 @@ $$;
 
 -- started | waiting | queued → failed, with a retry row when the policy allows one; else the run
 -- fails, or goes on without the stage. Returns the stages that got work.
-create or replace function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
+create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_failed record;
@@ -177,11 +172,10 @@ $$;
 
 -- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
 -- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
-create or replace function millrace.end_runs(
+create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -9,19 +9,12 @@
 -- Acts on a status written by a user: queued starts, pending is allowed without a live run,
 -- anything else raises MR005. The caller, an intake trigger, holds the entities, and has nested
 -- loops off.
-create or replace function millrace.on_status_written(
+create function millrace.on_status_written(
   p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
+set millrace.plan = by_index
 set enable_nestloop = on
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_stage_id int := (
@@ -57,16 +50,9 @@ end
 $$;
 
 -- Cancels and removes all runs of deleted entities, with their results.
-create or replace function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
+create function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 begin
   perform millrace.delete_runs(array(
@@ -79,9 +65,8 @@ end
 $$;
 
 -- Deletes locked runs with everything that hangs on them.
-create or replace function millrace.delete_runs(p_run_ids bigint[]) returns void
+create function millrace.delete_runs(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_finished int[];
@@ -103,12 +88,11 @@ $$;
 
 -- Runs the projecting statements (p_how: settle, started or queued; see write_project_entities())
 -- for callers that have no use for an answer.
-create or replace function millrace.write_entities(
+create function millrace.write_entities(
   p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
   p_dependents text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.project_entities(
@@ -118,9 +102,8 @@ $$;
 
 -- Says whether runs begin with a stage by themselves. Whoever writes `queued` there begins a run,
 -- which asks the stage's own conditions; whoever writes it at any other stage names that stage.
-create or replace function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
+create function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return exists (
@@ -136,10 +119,9 @@ end
 $$;
 
 -- Shows the latest runs of held entities, where the pipeline has one status column.
-create or replace function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(p_entity_ids) > 0 and (

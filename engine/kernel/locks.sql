@@ -12,9 +12,8 @@
 
 -- Says whether transitions of a pipeline may lock its entities: for its projection, that of a child
 -- run over the same row, or what an apply function writes.
-create or replace function millrace.writes_entities(p_pipeline_id int) returns boolean
+create function millrace.writes_entities(p_pipeline_id int) returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -28,9 +27,8 @@ $$;
 
 -- Locks the entities, runs and queued attempts of a batch in the one order. Returns the attempts
 -- for which all were free.
-create or replace function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
+create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -85,9 +83,8 @@ end
 $$;
 
 -- Locks runs and their entities in the lock order, waiting for both.
-create or replace function millrace.hold_runs(p_run_ids bigint[]) returns void
+create function millrace.hold_runs(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -111,11 +108,10 @@ $$;
 
 -- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
 -- value of the key's type.
-create or replace function millrace.lock_rows_named(
+create function millrace.lock_rows_named(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
 ) returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
@@ -128,9 +124,8 @@ end
 $$;
 
 -- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
-create or replace function millrace.hold_run(p_run bigint) returns millrace.runs
+create function millrace.hold_run(p_run bigint) returns millrace.runs
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run millrace.runs;

@@ -7,11 +7,10 @@
 
 -- Writes a line into millrace.log, at most one a minute for each code. Never an upsert: a user's
 -- transaction would wait for another's row.
-create or replace function millrace.report(
+create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}'
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
@@ -31,10 +30,9 @@ $$;
 -- What the server says of itself (it cancels the call, shuts down, has no room left) is fatal, for
 -- a timeout strikes once and would not strike again. Code that raises the same by hand speaks for
 -- its row alone: p_context, the PG_EXCEPTION_CONTEXT, tells who raised it.
-create or replace function millrace.error_kind(p_sqlstate text, p_context text default null)
+create function millrace.error_kind(p_sqlstate text, p_context text default null)
 returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
@@ -47,11 +45,10 @@ $$;
 
 -- Reports an error that its caller has caught and outlives. Returns false for a fatal one, which
 -- the caller then raises again.
-create or replace function millrace.report_caught(
+create function millrace.report_caught(
   p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
 ) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
@@ -63,9 +60,8 @@ end
 $$;
 
 -- Names the pipelines that there are, for whoever named another.
-create or replace function millrace.known_pipelines() returns text
+create function millrace.known_pipelines() returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce(

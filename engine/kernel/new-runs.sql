@@ -2,10 +2,9 @@
 
 -- Copies the results of these stages from the previous run of each entity into its new run, as
 -- finished attempts, but for what that run only left out.
-create or replace function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
+create function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_copied int[];
@@ -42,12 +41,11 @@ $$;
 -- no live run, each with what its row's columns say of it. p_done_before: a row without any run has
 -- been through the stages before that one all the same. Returns the runs, and the keys of their
 -- rows at the stage that is to begin.
-create or replace function millrace.new_runs(
+create function millrace.new_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
   p_priority int, out ids bigint[], out keys text[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -87,10 +85,9 @@ $$;
 
 -- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
 -- to queue instead: the need may lack a need of its own.
-create or replace function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_lacking record;
@@ -134,11 +131,10 @@ $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
 -- Returns the stages with work.
-create or replace function millrace.enqueue_stage(
+create function millrace.enqueue_stage(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
@@ -156,9 +152,8 @@ end
 $$;
 
 -- Picks the runs that are running.
-create or replace function millrace.running_of(p_run_ids bigint[]) returns bigint[]
+create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -173,10 +168,9 @@ $$;
 -- Picks the runs that are running and have no attempt of the stage that counts. A user's trigger on
 -- what was shown last may have ended a run, deleted it, or begun the stage by itself. Where the run
 -- has ended, nothing but this shows its stage as cancelled, since the stage has no attempt.
-create or replace function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
+create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_unbegun record;
@@ -200,9 +194,8 @@ end
 $$;
 
 -- Returns the stage at which a pipeline starts unless another is named.
-create or replace function millrace.first_stage(p_pipeline_id int) returns int
+create function millrace.first_stage(p_pipeline_id int) returns int
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (

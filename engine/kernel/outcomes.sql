@@ -10,12 +10,11 @@
 -- lock_uniform_batch() has returned for a batch that goes the fast way; then no items come back.
 -- Failures come last: one may end a run and so cancel what other items of the batch are about,
 -- which is then too late for them.
-create or replace function millrace.apply_outcomes(
+create function millrace.apply_outcomes(
   p_items millrace.work[], p_uniform_limit int default null,
   out items millrace.work[], out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -60,9 +59,8 @@ end
 $$;
 
 -- Finds the attempts of unrecorded items whose state is no longer what was judged.
-create or replace function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
+create function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -74,10 +72,9 @@ end
 $$;
 
 -- Marks items as stale that an earlier group of the same batch cancelled.
-create or replace function millrace.mark_late(p_items millrace.work[], p_late bigint[])
+create function millrace.mark_late(p_items millrace.work[], p_late bigint[])
 returns millrace.work[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   for v_i in 1 .. cardinality(p_items) loop
@@ -91,12 +88,11 @@ end
 $$;
 
 -- Marks those of a group as stale that are too late now, and returns the rest of the group.
-create or replace function millrace.without_late(
+create function millrace.without_late(
   p_all millrace.work[], p_group millrace.work[],
   out all_items millrace.work[], out in_time millrace.work[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_late bigint[] := millrace.late_attempts(p_group);
@@ -114,10 +110,9 @@ $$;
 -- Marks items as busy that the database could not record now, and reports the first. Nothing of
 -- such an item was recorded: a worker sends it again shortly, a callback is asked for once more,
 -- and the sweep comes by again.
-create or replace function millrace.put_off(p_items millrace.work[], p_why text)
+create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_first millrace.work;
@@ -145,11 +140,10 @@ $$;
 
 -- Reports a row that was left for later since the database said to try again: once an hour for each
 -- stage, since the next sweep may well find the same.
-create or replace function millrace.report_passed_over(
+create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
@@ -169,11 +163,10 @@ $$;
 
 -- Records a single item, at the second try without showing it: the engine's word counts, even where
 -- a user's own trigger refuses every write to the entity. Reports that refusal.
-create or replace function millrace.apply_outcomes_unprojected(
+create function millrace.apply_outcomes_unprojected(
   p_items millrace.work[], out items millrace.work[], out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_context text;
@@ -208,12 +201,11 @@ $$;
 -- where the database says to try again: the time that is spent on those that it refuses is bounded,
 -- and what is left when it is over differs from call to call. One part is always tried, so each
 -- call may get on.
-create or replace function millrace.apply_outcomes_in_halves(
+create function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -245,13 +237,12 @@ $$;
 -- raises anything, MR000 of complete() included, neither items nor stages come back and nothing is
 -- recorded, since its items have yet to be fenced one by one. p_until bounds the time for what the
 -- database refuses for now.
-create or replace function millrace.apply_outcomes_guarded(
+create function millrace.apply_outcomes_guarded(
   p_items millrace.work[], p_uniform_limit int default null,
   p_until timestamptz default millrace.now() + interval '2 seconds',
   out items millrace.work[], out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_done record;

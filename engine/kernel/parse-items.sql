@@ -8,9 +8,8 @@
 -- Makes an item that jsonb cannot hold one that it can: a failure that says so. Without the escapes
 -- that jsonb refuses, the fields that say whom it concerns can be read. An item that reports a
 -- failure keeps its own error.
-create or replace function millrace.storable_item(p_item json) returns jsonb
+create function millrace.storable_item(p_item json) returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_item json;
@@ -42,9 +41,8 @@ end
 $$;
 
 -- Reads the list of reports as jsonb, item by item where the whole cannot be.
-create or replace function millrace.items_of(p_items json) returns jsonb
+create function millrace.items_of(p_items json) returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_items jsonb;
@@ -86,9 +84,8 @@ $$;
 
 -- Says what is malformed about a report; null when nothing is. p_id is the attempt's number, null
 -- where the item names none. p_key is as in parse_items().
-create or replace function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
+create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_outcome text := p_item ->> 'outcome';
@@ -129,9 +126,8 @@ $$;
 -- of an external job. What a worker's items concern is filled in as it was before any lock.
 -- The items are built by position, as everywhere in the statements that each transition runs: a
 -- call of a constructor for each of them would cost a twentieth of the whole transition.
-create or replace function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
+create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_items jsonb := millrace.items_of(p_items);

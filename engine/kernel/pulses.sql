@@ -6,9 +6,8 @@
 
 -- Writes what happened to attempts that tell no times, one row a stage. p_stage_ids: the stage of
 -- each attempt.
-create or replace function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
+create function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -25,9 +24,8 @@ $$;
 
 -- Adds up what attempts say that they used of one kind, such as cost_usd; null when none says. What
 -- is no number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
-create or replace function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
+create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
 language sql immutable strict
-set search_path = pg_catalog, pg_temp
 as $$
   select sum((u.value ->> p_kind)::numeric)
   from unnest(p_usages) u(value)
@@ -36,9 +34,8 @@ as $$
 $$;
 
 -- Says how many milliseconds lie between two times.
-create or replace function millrace.ms_between(p_from timestamptz, p_to timestamptz) returns real
+create function millrace.ms_between(p_from timestamptz, p_to timestamptz) returns real
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select (date_part('epoch', p_to - p_from) * 1000)::real
 $$;

@@ -3,11 +3,10 @@
 -- Adds a queued attempt of a stage to each of the runs. p_start: a person starts them, so that a
 -- tenant is charged; p_keys: the keys of their rows, in the order of the runs, where those are
 -- known.
-create or replace function millrace.queue_attempts(
+create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -43,7 +42,7 @@ end
 $$;
 
 -- Shows a stage in one state on the entities of these runs, since the time given where it has one.
-create or replace function millrace.show_stage(
+create function millrace.show_stage(
   p_stage_id int,
   p_run_ids bigint[],
   p_status text,
@@ -51,7 +50,6 @@ create or replace function millrace.show_stage(
   p_job_id text default null
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.project(p_stage_id, array(
@@ -64,9 +62,8 @@ end
 $$;
 
 -- Shows a stage as queued on the entities of these runs.
-create or replace function millrace.show_queued(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.show_queued(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');

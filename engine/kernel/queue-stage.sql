@@ -1,11 +1,10 @@
 -- Queueing a stage: what writing `queued` means, and start()
 
 -- Shows a stage as queued and its dependents as pending, with their columns cleared.
-create or replace function millrace.project_queued(
+create function millrace.project_queued(
   p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(p_entity_ids) > 0 then
@@ -21,9 +20,8 @@ $$;
 
 -- Ends what locked runs have of these stages and keeps it as history. It shows none of it on the
 -- entities: what they show next is the fresh start.
-create or replace function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
+create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
@@ -42,10 +40,9 @@ $$;
 
 -- Raises MR005 where one of these live runs has left a stage out since nobody asked for it, without
 -- which this one cannot begin: it would be skipped once more, and its row show it as queued.
-create or replace function millrace.refuse_left_out(p_run_ids bigint[], p_stage_id int)
+create function millrace.refuse_left_out(p_run_ids bigint[], p_stage_id int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_left_out record;
@@ -76,11 +73,10 @@ $$;
 
 -- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
 -- kept as history. Returns the stages with work.
-create or replace function millrace.start_over(
+create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_version record;
@@ -135,12 +131,11 @@ $$;
 -- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
 -- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
 -- begins. Wakes the stages that got work.
-create or replace function millrace.queue_stage(
+create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null, p_priority int default 0
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_began_at timestamptz := millrace.now();

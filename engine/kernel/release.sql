@@ -8,9 +8,8 @@
 
 -- Tells which contracts the engine speaks, the newest first: its own, and the one before where
 -- there is one.
-create or replace function millrace.contracts() returns text[]
+create function millrace.contracts() returns text[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array['2', '1'];
@@ -18,9 +17,8 @@ end
 $$;
 
 -- Tells which release of Millrace this database has. The build writes level and release.
-create or replace function millrace.engine(out level int, out release text, out contracts int[])
+create function millrace.engine(out level int, out release text, out contracts int[])
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   level := 0;
@@ -36,9 +34,8 @@ comment on function millrace.engine() is
 -- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
 -- not raise, or what it writes into the log, for doctor() to see at once, would go with the call. A
 -- call without the header comes from no runtime.
-create or replace function millrace.refuse_contract() returns jsonb
+create function millrace.refuse_contract() returns jsonb
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.

@@ -4,9 +4,8 @@
 -- entities, then lock the runs.
 
 -- Tells whether the run's entity has no later run.
-create or replace function millrace.is_latest_run(p_run_id bigint) returns boolean
+create function millrace.is_latest_run(p_run_id bigint) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return not exists (
@@ -19,9 +18,8 @@ end
 $$;
 
 -- Tells whether an attempt counts and is the newest of its stage and run.
-create or replace function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
+create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return not p_attempt.superseded and not exists (
@@ -34,9 +32,8 @@ end
 $$;
 
 -- Makes the newest attempts of a stage the retries of those before them.
-create or replace function millrace.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a
@@ -56,11 +53,10 @@ $$;
 
 -- Makes a new attempt of a stage that failed or was cancelled in runs that go on. Returns the
 -- stages with work.
-create or replace function millrace.retry_stage(
+create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wake int[] := millrace.hook_retry_kind(p_kind, p_stage_id, p_run_ids);
@@ -74,9 +70,8 @@ end
 $$;
 
 -- Queues a stage anew as the retry of what it was, and shows it.
-create or replace function millrace.queue_again(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.queue_again(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
@@ -88,9 +83,8 @@ $$;
 -- Lets held runs go on where they had failed or were cancelled, with new attempts and a fresh
 -- allowance; returns how many. All stages that failed or were cancelled go on together, or the run
 -- could never end.
-create or replace function millrace.retry_runs(p_run_ids bigint[]) returns int
+create function millrace.retry_runs(p_run_ids bigint[]) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
@@ -140,9 +134,8 @@ $$;
 
 -- Raises MR004 about a run whose parent has given up its children: its parent's word on it is
 -- spoken, and a child that went on alone would change nothing.
-create or replace function millrace.refuse_orphan(p_run millrace.runs) returns void
+create function millrace.refuse_orphan(p_run millrace.runs) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_parent millrace.runs;
@@ -166,9 +159,8 @@ end
 $$;
 
 -- Retries one run.
-create or replace function millrace.retry_one(p_run bigint, p_stage text) returns void
+create function millrace.retry_one(p_run bigint, p_stage text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run millrace.runs := millrace.hold_run(p_run);

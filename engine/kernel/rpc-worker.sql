@@ -1,19 +1,11 @@
 -- The calls of a worker, as PostgREST serves them (worker-calls.sql has what they
 -- share)
 
-create or replace function public.millrace_claim(
+create function public.millrace_claim(
   p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
 ) returns json
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_stage millrace.stages;
@@ -63,23 +55,12 @@ end
 $$;
 comment on function public.millrace_claim(text, text, uuid, uuid, int, int) is
   'A worker''s claim of up to p_limit attempts. The first call signs the worker on.';
-revoke all on function public.millrace_claim(text, text, uuid, uuid, int, int)
-  from public, anon, authenticated;
-grant execute on function public.millrace_claim(text, text, uuid, uuid, int, int) to service_role;
 
-create or replace function public.millrace_complete(
+create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_worker millrace.workers;
@@ -123,15 +104,10 @@ $$;
 comment on function public.millrace_complete(uuid, int, json, int, boolean) is
   'Records what became of a worker''s attempts (each with its token) and claims the next p_limit '
   'in the same transaction. With p_goodbye it signs the worker off if there is nothing to claim.';
-revoke all on function public.millrace_complete(uuid, int, json, int, boolean)
-  from public, anon, authenticated;
-grant execute on function public.millrace_complete(uuid, int, json, int, boolean)
-  to service_role;
 
 -- Lists the attempts that a worker has in work.
-create or replace function millrace.held_by(p_worker_id uuid) returns bigint[]
+create function millrace.held_by(p_worker_id uuid) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -146,18 +122,10 @@ begin
 end
 $$;
 
-create or replace function public.millrace_renew(p_worker uuid, p_attempts bigint[])
+create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -188,23 +156,13 @@ $$;
 comment on function public.millrace_renew(uuid, bigint[]) is
   'Heartbeat of a worker: renews all its leases. Of the attempts it names as still running, "lost" '
   'lists those that are no longer its own.';
-revoke all on function public.millrace_renew(uuid, bigint[]) from public, anon, authenticated;
-grant execute on function public.millrace_renew(uuid, bigint[]) to service_role;
 
-create or replace function public.millrace_leave(
+create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
 ) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_worker millrace.workers;
@@ -248,17 +206,13 @@ comment on function public.millrace_leave(uuid, boolean, real, bigint) is
   'Signs a worker off, unless work has come meanwhile: then left is false and it should claim '
   'again. With p_hand_over it always leaves, and "wake" names its own stage if work is left there. '
   'p_row_cpu_ms and p_row_bytes: what it reckons that a row of its stage takes of an isolate.';
-revoke all on function public.millrace_leave(uuid, boolean, real, bigint)
-  from public, anon, authenticated;
-grant execute on function public.millrace_leave(uuid, boolean, real, bigint) to service_role;
 
 -- Says whether a worker that wants to leave should look at its queue once more. Whoever enqueues
 -- holds the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is
 -- about to rely on this worker, and the look at the queue, a later statement, sees all that was
 -- committed before.
-create or replace function millrace.must_stay(p_worker millrace.workers) returns boolean
+create function millrace.must_stay(p_worker millrace.workers) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not (

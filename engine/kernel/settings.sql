@@ -6,9 +6,8 @@
 --   select vault.create_secret('…', 'millrace_wake_secret');
 
 -- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
-create or replace function millrace.check_setting() returns trigger
+create function millrace.check_setting() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text := case
@@ -35,9 +34,8 @@ before insert or update on millrace.settings
 for each row execute function millrace.check_setting();
 
 -- Reads a setting; null where nobody has set it.
-create or replace function millrace.setting(p_name text) returns text
+create function millrace.setting(p_name text) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text;
@@ -57,9 +55,8 @@ comment on function millrace.setting(text) is
 -- Reads the text of the setting batch_bytes: how many bytes of rows and results a worker is handed
 -- at most. Where the setting was deleted its default counts: without a bound no batch would be
 -- built.
-create or replace function millrace.batch_bytes(p_setting text) returns bigint
+create function millrace.batch_bytes(p_setting text) returns bigint
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce(p_setting::bigint, 12582912);
@@ -67,9 +64,8 @@ end
 $$;
 
 -- Says the same, having read the setting.
-create or replace function millrace.batch_bytes() returns bigint
+create function millrace.batch_bytes() returns bigint
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.batch_bytes(

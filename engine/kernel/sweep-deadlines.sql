@@ -3,9 +3,8 @@
 -- Fails those of the waiting attempts whose deadline has passed and whose rows are free, as
 -- deadline; returns how many. One that the database refuses for now comes by again in a minute,
 -- behind the others.
-create or replace function millrace.fail_overdue(p_ids bigint[]) returns int
+create function millrace.fail_overdue(p_ids bigint[]) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -52,9 +51,8 @@ $$;
 
 -- Fails waiting attempts of a pipeline whose deadline has passed; returns how many. A map that
 -- finishes with what there is at its deadline is left to the collection of children.
-create or replace function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -3,9 +3,8 @@
 -- Fails those of the attempts whose lease expired and whose rows are free, as lost_lease; returns
 -- how many. A worker may have renewed meanwhile: the claims are locked too and read once more. One
 -- that its worker is renewing or dropping this very moment is not lost.
-create or replace function millrace.fail_lost(p_ids bigint[]) returns int
+create function millrace.fail_lost(p_ids bigint[]) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ids bigint[] := millrace.lock_attempts(p_ids);
@@ -63,9 +62,8 @@ $$;
 -- Fails started attempts of a pipeline whose lease expired; returns how many. It goes page after
 -- page, so that rows which somebody holds, or which refuse to be written, keep it from none of the
 -- others.
-create or replace function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
+create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -10,17 +10,15 @@
 -- is one transaction, ends with the first part that has more than a portion.
 
 -- How many rows one portion holds at most.
-create or replace function millrace.portion() returns int
+create function millrace.portion() returns int
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select 250
 $$;
 
 -- Wakes the stages of a pipeline that have ready work; returns how many.
-create or replace function millrace.wake_ready(p_pipeline_id int) returns int
+create function millrace.wake_ready(p_pipeline_id int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.wake(array(
@@ -36,9 +34,8 @@ $$;
 
 -- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
 -- workers that are gone, and all but about the newest hundred posts.
-create or replace function millrace.forget_leftovers() returns void
+create function millrace.forget_leftovers() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -77,9 +74,8 @@ end
 $$;
 
 -- Has a part of the sweep do what it may in one portion; returns how much that was.
-create or replace function millrace.sweep_part(p_part text, p_id bigint) returns int
+create function millrace.sweep_part(p_part text, p_id bigint) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline int := p_id;
@@ -100,15 +96,12 @@ $$;
 -- Does one portion of a part of the sweep. more: it may have more to do, which it can do now. A
 -- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
 -- a user's trigger waits for holds it up for longer than two seconds.
-create or replace function millrace.sweep_portion(
+create function millrace.sweep_portion(
   p_part text, p_id bigint, out done int, out more boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
+set millrace.plan = by_index
 set lock_timeout = '2s'
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_context text;
@@ -140,10 +133,9 @@ end
 $$;
 
 -- Lists what there is to sweep but for what has been swept, which p_done names.
-create or replace function millrace.to_sweep(p_done text[])
+create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -160,9 +152,8 @@ $$;
 
 -- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
 -- its DateStyle.
-create or replace function millrace.note_sweep() returns void
+create function millrace.note_sweep() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.settings s
@@ -176,9 +167,8 @@ end
 $$;
 
 -- Sweeps in one transaction. It looks again for what came up while it swept.
-create or replace function millrace.sweep() returns jsonb
+create function millrace.sweep() returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_counts jsonb := '{"leases": 0, "deadlines": 0, "woken": 0, "collected": 0, "cancelled": 0,
@@ -214,7 +204,7 @@ comment on function millrace.sweep() is
 
 -- Sweeps everything, for up to fifty seconds, and commits after each portion. It sets nothing in
 -- its header, since Postgres lets no such procedure commit; all that it calls does.
-create or replace procedure millrace.sweep_all()
+create procedure millrace.sweep_all()
 language plpgsql
 as $$
 declare
@@ -245,9 +235,8 @@ comment on procedure millrace.sweep_all() is
 
 -- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that
 -- may have piled up.
-create or replace function public.millrace_sweep() returns jsonb
+create function public.millrace_sweep() returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 set statement_timeout = '60s'
 as $$
 begin
@@ -267,5 +256,3 @@ end
 $$;
 comment on function public.millrace_sweep() is
   'Sweeps if the last sweep is over a minute old and nobody else does so now.';
-revoke all on function public.millrace_sweep() from public, anon, authenticated;
-grant execute on function public.millrace_sweep() to service_role;

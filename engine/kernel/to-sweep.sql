@@ -7,12 +7,9 @@
 
 -- Lists what there is to sweep pipeline by pipeline (id). Where a lease or a deadline has passed it
 -- names all pipelines, since only a walk would tell whose it is.
-create or replace function millrace.pipelines_to_sweep() returns table (part text, id bigint)
+create function millrace.pipelines_to_sweep() returns table (part text, id bigint)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -60,12 +57,9 @@ end
 $$;
 
 -- Lists what else of runs there is to sweep: children, questions, alerts, figures, gates.
-create or replace function millrace.rest_to_sweep() returns table (part text, id bigint)
+create function millrace.rest_to_sweep() returns table (part text, id bigint)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -117,12 +111,9 @@ $$;
 
 -- Lists what there is to look after: what is judged or tidied up once a minute, or every ten; jobs
 -- of pg_cron; what operators have set; bulks, each by its id.
-create or replace function millrace.upkeep_to_sweep() returns table (part text, id bigint)
+create function millrace.upkeep_to_sweep() returns table (part text, id bigint)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -2,10 +2,9 @@
 
 -- Writes a batch of changes of one stage into its entities' columns, where the pipeline has a
 -- projection.
-create or replace function millrace.project(p_stage_id int, p_changes millrace.change[])
+create function millrace.project(p_stage_id int, p_changes millrace.change[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
@@ -15,9 +14,8 @@ end
 $$;
 
 -- started → waiting for an external job, under the stage's deadline and poll interval.
-create or replace function millrace.wait(p_stage_id int, p_items millrace.work[]) returns void
+create function millrace.wait(p_stage_id int, p_items millrace.work[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -55,9 +53,8 @@ $$;
 -- with an error was in work when its function reached a limit of CPU or memory. Nobody knows whose
 -- doing that was, so each of them runs alone from then on, which costs no attempt; one that reaches
 -- the limit alone fails with that error.
-create or replace function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
+create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -90,10 +87,9 @@ end
 $$;
 
 -- Fails what release() has left: a row that always outlives its worker would go round for ever.
-create or replace function millrace.fail_tired(p_stage_id int, p_items millrace.work[])
+create function millrace.fail_tired(p_stage_id int, p_items millrace.work[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_tired millrace.work[] := array(
@@ -118,10 +114,9 @@ $$;
 -- queued | started | waiting → cancelled, for locked runs: all of their live attempts, or those of
 -- some stages; their tokens and jobs are void. Returns what is left to project, which the caller
 -- does when it is done.
-create or replace function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
+create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
 returns millrace.cancelled[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_cancelled millrace.cancelled[];
@@ -156,10 +151,9 @@ end
 $$;
 
 -- Shows cancelled attempts on their entities.
-create or replace function millrace.project_cancelled(p_cancelled millrace.cancelled[])
+create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;

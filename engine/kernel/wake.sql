@@ -10,11 +10,10 @@
 
 -- Chooses those of the stages that are to be woken now, and notes each as woken. A worker that
 -- scales its own stage out names it in p_scaling_out, since it is itself alive.
-create or replace function millrace.stages_to_wake(
+create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -53,9 +52,8 @@ end
 $$;
 
 -- Lists stages as the functions read a wake-up: pipeline, stage, function. A gate has none.
-create or replace function millrace.wake_list(p_stage_ids int[]) returns jsonb
+create function millrace.wake_list(p_stage_ids int[]) returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -69,9 +67,8 @@ end
 $$;
 
 -- Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.
-create or replace function millrace.wake(p_stage_ids int[]) returns int
+create function millrace.wake(p_stage_ids int[]) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage jsonb;
@@ -89,12 +86,9 @@ $$;
 
 -- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them: so
 -- they are posted without a second look.
-create or replace function public.millrace_wake(p_stages jsonb) returns jsonb
+create function public.millrace_wake(p_stages jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_stage jsonb;
@@ -120,5 +114,3 @@ end
 $$;
 comment on function public.millrace_wake(jsonb) is
   'Asks the database to wake stages that a worker could not reach itself.';
-revoke all on function public.millrace_wake(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_wake(jsonb) to service_role;

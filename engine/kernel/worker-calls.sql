@@ -11,15 +11,13 @@
 -- (what must scan a small table looks dear enough for that). Left to itself the planner reads a
 -- queue's tables by statistics that are minutes old, and now and then walks a whole index where it
 -- wants fifty rows. An index-only scan is such a walk: while a table is small, it looks cheaper
--- than a look-up by the right key. Each header repeats them, since Postgres has no name for a set
--- of settings, and a function that set them for its caller would have to put them back, whatever
--- happens.
+-- than a look-up by the right key. The build writes them into each header that asks for the plan
+-- by_key or by_index.
 
 -- Finds the stage with this name; raises MR003 when there is none.
-create or replace function millrace.stage_named(p_pipeline text, p_stage text)
+create function millrace.stage_named(p_pipeline text, p_stage text)
 returns millrace.stages
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -48,10 +46,9 @@ $$;
 
 -- Reads at once what a call of a worker has to know besides its worker, whose row the caller has
 -- locked; null for one that is not let in.
-create or replace function millrace.call_of(p_worker millrace.workers, p_stage_id int)
+create function millrace.call_of(p_worker millrace.workers, p_stage_id int)
 returns millrace.call
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_call millrace.call;
@@ -78,12 +75,11 @@ $$;
 -- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
 -- asked for and there was, since its batch has all the bytes that one may have. p_left: it said
 -- goodbye with this call, and may go.
-create or replace function millrace.claim_answer(
+create function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
   p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
 ) returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -119,9 +115,8 @@ $$;
 -- Says whether the last sweep, of which the setting last_sweep_at tells, is over a minute old.
 -- pg_cron stalls now and then, so workers and callbacks look after the sweep as well: an answer
 -- that says so has its receiver call millrace_sweep(), in a transaction of its own.
-create or replace function millrace.sweep_due(p_last_sweep_at text) returns boolean
+create function millrace.sweep_due(p_last_sweep_at text) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute', true);
@@ -129,9 +124,8 @@ end
 $$;
 
 -- Says the same, having read the setting.
-create or replace function millrace.sweep_due() returns boolean
+create function millrace.sweep_due() returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.sweep_due(
@@ -144,12 +138,11 @@ $$;
 -- finishes what it holds beside its successor, and the number that a definition gives may be no
 -- multiple of a batch. Claims that count pass one at a time. wait_ms: places will become free soon,
 -- for somebody is leaving.
-create or replace function millrace.free_places(
+create function millrace.free_places(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out places int, out wait_ms int
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
@@ -194,13 +187,12 @@ $$;
 -- Claims what is queued, as far as the stage's limits and its tenants' quotas allow. p_may_wait:
 -- its worker has nothing to hand in, and so may wait for its turn to claim. The token is null when
 -- it got nothing.
-create or replace function millrace.claim_allowed(
+create function millrace.claim_allowed(
   p_call millrace.call, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out taken int, out wait_ms int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -247,12 +239,11 @@ $$;
 
 -- Builds the batch of a claim, gives back what it has no room for, and shows the rest on the
 -- entities. Says how many it kept, and whether it gave any back.
-create or replace function millrace.hand_out(
+create function millrace.hand_out(
   p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
   p_entity_ids text[], out batch json, out kept int, out cut boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -283,11 +274,10 @@ $$;
 -- shows that on the entities, remembers the claim for a repeat, and sees to scaling out. p_goodbye:
 -- the worker leaves if there is nothing for it. One that has left stays so; when it reports, the
 -- places that it frees may need somebody.
-create or replace function millrace.claim_next(
+create function millrace.claim_next(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
 ) returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -341,10 +331,9 @@ $$;
 
 -- Answers a call that a worker repeats, since it may not have heard the first: with the same batch,
 -- and rather a wake-up too many.
-create or replace function millrace.repeat_answer(p_call millrace.call, p_verdicts json)
+create function millrace.repeat_answer(p_call millrace.call, p_verdicts json)
 returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -361,9 +350,8 @@ end
 $$;
 
 -- Lists the stages right after this one that have ready work.
-create or replace function millrace.followers_with_work(p_stage_id int) returns int[]
+create function millrace.followers_with_work(p_stage_id int) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -375,12 +363,11 @@ $$;
 
 -- Claims for the next call of a worker, or repeats the answer to its last. The next number is a new
 -- call, the last one a repeat; anything else is an error.
-create or replace function millrace.answer_in_sequence(
+create function millrace.answer_in_sequence(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
   p_goodbye boolean default false
 ) returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_last_seq int := (p_call.worker).last_seq;

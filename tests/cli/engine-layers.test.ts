@@ -4,14 +4,14 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { callGraph } from '../../cli/check/call-graph.ts';
 import { checkEngineLayers } from '../../cli/check/engine-layers.ts';
-import { hooksSql } from '../../cli/engine/engine-sql.ts';
+import { codeStatements, hooksSql } from '../../cli/engine/engine-sql.ts';
 
 let root: string;
 beforeEach(() => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-layers-'));
   write('engine/modules.json', '["low", "high"]');
   for (const name of ['low', 'high']) fs.mkdirSync(path.join(root, 'engine/modules', name), { recursive: true });
-  write('engine/hooks.sql', 'select 1;');
+  write('engine/hooks.sql', '-- Hooks\n');
 });
 afterEach(() => fs.rmSync(root, { recursive: true }));
 
@@ -73,4 +73,30 @@ test('a hook runs what each module has for it, in the order of the modules, and 
   );
   write('engine/modules/high/hooks.plpgsql', '-- on nothing\nperform millrace.c();\n');
   expect(() => hooksSql(path.join(root, 'engine'))).toThrow('engine/hooks.sql has no place for "nothing"');
+});
+
+test('the build writes what follows from rules into a header, and lets Edge Functions alone call it', async () => {
+  const header =
+    'create function public.millrace_a(p_id int) returns int\nlanguage sql\nset millrace.plan = by_key\nas $$';
+  write('engine/kernel/a.sql', `-- Adds.\n${header} select 1 $$;\n`);
+  const [made, ...rights] = await codeStatements(path.join(root, 'engine'));
+  expect(made?.text).toBe(
+    `-- Adds.\ncreate or replace ${header.replace('create ', '')} select 1 $$`.replace(
+      'set millrace.plan = by_key',
+      'set enable_bitmapscan = off set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off ' +
+        'set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan\n' +
+        'set search_path = pg_catalog, pg_temp',
+    ),
+  );
+  expect(rights.map(({ text }) => text)).toEqual([
+    'revoke all on function public.millrace_a(int4) from public, anon, authenticated',
+    'grant execute on function public.millrace_a(int4) to service_role',
+  ]);
+  write('engine/kernel/b.sql', 'grant execute on function public.millrace_a(int) to authenticated;\n');
+  const granted = await codeStatements(path.join(root, 'engine'));
+  expect(granted.slice(1).map(({ node }) => node.grantees.length)).toEqual([1]);
+  write('engine/kernel/a.sql', `-- Adds.\n${header.replace('by_key', 'by_chance')} select 1 $$;\n`);
+  await expect(codeStatements(path.join(root, 'engine'))).rejects.toThrow(
+    'engine/kernel/a.sql: there is no plan by_chance; the build has by_index, by_key.',
+  );
 });

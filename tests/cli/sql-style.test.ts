@@ -24,10 +24,10 @@ function functionOf({
   comment = '-- Adds the children up.\n',
   name = 'millrace.cancel',
   parameters = 'p_id int, out sum int',
-  path = ' set search_path = pg_catalog, pg_temp',
+  path = '',
   body = '  select 1;',
 } = {}): string {
-  return `${comment}create or replace function ${name}(${parameters})\nlanguage sql${path}\nas $$\n${body}\n$$;\n`;
+  return `${comment}create function ${name}(${parameters})\nlanguage sql${path}\nas $$\n${body}\n$$;\n`;
 }
 
 test('the engine and the examples keep to the style', async () => {
@@ -85,14 +85,14 @@ test.each([
     '3: millrace.add_up has no comment directly before it',
   ],
   [
-    'a function leaves its search path to the session',
-    functionOf({ path: '' }),
-    '2: millrace.cancel does not set search_path = pg_catalog, pg_temp',
+    'a function sets a search path itself',
+    functionOf({ path: ' set search_path = pg_catalog, pg_temp' }),
+    '2: millrace.cancel sets search_path, which the build does',
   ],
   [
-    'a function has another search path',
-    functionOf({ path: ' set search_path = public' }),
-    '2: millrace.cancel does not set search_path = pg_catalog, pg_temp',
+    'a function says that it may replace another',
+    functionOf().replace('create ', 'create or replace '),
+    '2: millrace.cancel says "or replace", which the build does',
   ],
   [
     'a parameter has no known fields',

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type pg from 'pg';
 import { installSql, uninstallSql, upgradeSql } from '../../cli/engine/build.ts';
 import { bare } from '../../cli/engine/catalogue.ts';
-import { codeStatements } from '../../cli/engine/engine-sql.ts';
+import { sourceStatements } from '../../cli/engine/engine-sql.ts';
 import { freeze, lastRelease, nextTarget, type Project, readProject, type Target } from '../../cli/engine/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
@@ -30,26 +30,26 @@ export async function snapshot(client: pg.Client): Promise<string[]> {
 
 /** What only the level before the next one has. */
 const former = `
-create or replace function millrace.former(p_a int) returns int
-language sql immutable set search_path = pg_catalog, pg_temp
+create function millrace.former(p_a int) returns int
+language sql immutable
 as $$ select p_a $$;
 comment on function millrace.former(int) is 'Only the former level has it.';
-create or replace function millrace.lasting(p_a int) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
+create function millrace.lasting(p_a int) returns text
+language sql immutable
 as $$ select 'former ' || p_a $$;
 comment on function millrace.lasting(int) is 'Every level has it.';
 create or replace view millrace.former_view as select millrace.former(1) as one;
 create or replace view millrace.lasting_view as select millrace.former(2) as two, 'x'::text as x;
-create or replace function millrace.former_check() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp
+create function millrace.former_check() returns trigger
+language plpgsql
 as $$ begin return new; end $$;
 create trigger former_check before insert on millrace.settings for each row execute function millrace.former_check();
-create or replace function public.millrace_former() returns int
-language sql stable set search_path = pg_catalog, pg_temp
+create function public.millrace_former() returns int
+language sql stable
 as $$ select 1 $$;
 revoke all on function public.millrace_former() from public, anon, authenticated;
-create or replace function public.millrace_lasting() returns int
-language sql stable set search_path = pg_catalog, pg_temp
+create function public.millrace_lasting() returns int
+language sql stable
 as $$ select 1 $$;
 revoke all on function public.millrace_lasting() from public, anon, authenticated;
 grant execute on function public.millrace_lasting() to authenticated;
@@ -66,16 +66,16 @@ comment on table millrace.next_notes is 'What the next level adds.';
 `;
 
 const nextCode = `
-create or replace function millrace.note_next(p_id int) returns text
-language sql stable set search_path = pg_catalog, pg_temp
+create function millrace.note_next(p_id int) returns text
+language sql stable
 as $$ select n.note from millrace.next_notes n where n.id = p_id $$;
-create or replace function millrace.lasting(p_a int) returns text
-language sql immutable set search_path = pg_catalog, pg_temp
+create function millrace.lasting(p_a int) returns text
+language sql immutable
 as $$ select 'next ' || p_a $$;
 comment on function millrace.lasting(int) is 'Every level has it.';
 create or replace view millrace.lasting_view as select 'x'::text as x, 3 as three;
-create or replace function public.millrace_lasting() returns int
-language sql stable set search_path = pg_catalog, pg_temp
+create function public.millrace_lasting() returns int
+language sql stable
 as $$ select 2 $$;
 revoke all on function public.millrace_lasting() from public, anon, authenticated;
 `;
@@ -136,7 +136,7 @@ async function buildNextLevel(project: Project): Promise<NextLevel> {
 
 /** Changes the statement that creates what is called so. */
 async function change(engine: string, name: string, how: (text: string) => string): Promise<void> {
-  const statement = (await codeStatements(engine)).find(
+  const statement = (await sourceStatements(engine)).find(
     ({ kind, text }) => ['CreateFunctionStmt', 'ViewStmt'].includes(kind) && bare(text).split('\n')[0]?.includes(name),
   );
   if (!statement) throw new Error(`nothing is called ${name}`);

@@ -2,11 +2,10 @@
 
 -- Locks rows that show a value, that nobody holds and that have no live run, in the order of their
 -- keys.
-create or replace function millrace.lock_waiting(
+create function millrace.lock_waiting(
   p_pipeline millrace.pipelines, p_value text, p_limit int
 ) returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_keys text[];
@@ -39,10 +38,9 @@ begin
 end
 $$;
 
-create or replace function millrace.begin(p_pipeline text, p_value text, p_limit int)
+create function millrace.begin(p_pipeline text, p_value text, p_limit int)
 returns bigint
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare

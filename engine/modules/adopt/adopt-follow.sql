@@ -6,10 +6,9 @@
 -- old one, with cascade, drops the trigger too.
 
 -- Says whether an old value means a value of the pipeline, by the rows that were adopted so.
-create or replace function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
+create function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
 returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return exists (
@@ -24,9 +23,8 @@ $$;
 -- Says what the old column shows for a value: the old value that means it, else the one that means
 -- the nearest value before it, failures and endings by themselves, else the first there is. Of
 -- several it is what most rows had.
-create or replace function millrace.old_value_of(p_pipeline_id int, p_value text) returns text
+create function millrace.old_value_of(p_pipeline_id int, p_value text) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -44,10 +42,9 @@ $$;
 
 -- Says where a row comes to stand that somebody gave an old value, which the function has made a
 -- value of. Raises MR005 where it means none.
-create or replace function millrace.value_meant(p_pipeline_id int, p_old text, p_value text)
+create function millrace.value_meant(p_pipeline_id int, p_old text, p_value text)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_value text := coalesce(p_value, (
@@ -80,11 +77,10 @@ $$;
 -- since when a value stands, by its name. A row that has not been adopted yet is left to adopt(). A
 -- trigger waits for whoever writes the table, and whoever would write it waits for that: so it is
 -- made soon or not now, before Postgres looks for a deadlock with a define() that waits for both.
-create or replace function millrace.write_follower(
+create function millrace.write_follower(
   p_pipeline millrace.pipelines, p_old_column text, p_function text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '500ms'
 as $write$
 declare

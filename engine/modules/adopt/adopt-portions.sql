@@ -3,11 +3,10 @@
 -- Begins the adoption of a pipeline's rows, or finds the one that is under way. Raises MR004 where
 -- that goes by another column or function, and MR005 where a row has no value: before anything is
 -- written.
-create or replace function millrace.begin_adoption(
+create function millrace.begin_adoption(
   p_pipeline millrace.pipelines, p_old_column text, p_function text, p_else text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_adoption millrace.adoptions;
@@ -61,11 +60,10 @@ $$;
 
 -- Takes the next rows that have no value yet, in the order of their keys: their keys, old values,
 -- values, and where they come to stand. A row that somebody holds is left to the next lap.
-create or replace function millrace.take_unadopted(
+create function millrace.take_unadopted(
   p_pipeline millrace.pipelines, p_call text, p_adoption millrace.adoptions, p_limit int
 ) returns table (key text, old_value text, value text, lands text, stage_id int)
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query execute format($q$
@@ -93,11 +91,10 @@ end
 $$;
 
 -- Writes the values of rows that the caller has taken, and the first rows of their histories.
-create or replace function millrace.write_adopted(
+create function millrace.write_adopted(
   p_pipeline millrace.pipelines, p_old_column text, p_keys text[], p_old text[], p_lands text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -134,11 +131,10 @@ end
 $$;
 
 -- Begins what the values of adopted rows begin, with all that comes before it taken as done.
-create or replace function millrace.begin_adopted(
+create function millrace.begin_adopted(
   p_pipeline millrace.pipelines, p_keys text[], p_stage_ids int[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
@@ -160,13 +156,12 @@ $$;
 -- Adopts the next portion of rows, and begins what their values begin; tells of each old value how
 -- many it were. A row that has a run already shows that instead. Rows are found by their keys,
 -- also with plans of a time when there were no runs.
-create or replace function millrace.adopt_portion(
+create function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_call text, p_limit int
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, problem text
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 #variable_conflict use_column
@@ -215,12 +210,11 @@ $$;
 
 -- Takes the next portion of rows without a value; behind the last key once more from the first one,
 -- for rows that somebody held or added. keys is null when it finds none.
-create or replace function millrace.next_unadopted(
+create function millrace.next_unadopted(
   p_pipeline millrace.pipelines, p_call text, p_limit int, out old_column text, out keys text[],
   out old text[], out codes text[], out lands text[], out stage_ids int[], out has_run boolean[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -249,12 +243,11 @@ $$;
 
 -- Ends the adoption of a pipeline's rows once each has a value; tells of those that are left since
 -- somebody holds them.
-create or replace function millrace.end_adoption(p_pipeline millrace.pipelines)
+create function millrace.end_adoption(p_pipeline millrace.pipelines)
 returns table (
   old_value text, rows bigint, value text, lands text, begins text, problem text
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('select count(*) from %s e where e.%I is null', p_pipeline.entity_table,

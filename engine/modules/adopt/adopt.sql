@@ -11,10 +11,9 @@
 
 -- Says of each value of a pipeline where a row that is adopted with it comes to stand, and which
 -- stage begins there, if any.
-create or replace function millrace.landings(p_pipeline_id int)
+create function millrace.landings(p_pipeline_id int)
 returns table (value text, lands text, stage_id int)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with version as (
     select p.current_version_id as id
@@ -60,11 +59,10 @@ $$;
 
 -- Finds the user's function that says which value a row has, and writes the call of it on a row
 -- named so: it takes the row, or the old value alone. Raises MR002 where there is none.
-create or replace function millrace.value_call(
+create function millrace.value_call(
   p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_type text := (
@@ -101,11 +99,10 @@ $$;
 -- the jsonb document that they make, over rows c that have them. Of a column that is only compared
 -- with null that much is told: a text need not be fetched, and rows that are alike in this are
 -- counted together.
-create or replace function millrace.given_expressions(
+create function millrace.given_expressions(
   p_pipeline millrace.pipelines, out counted text, out document text
 )
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(string_agg(', ' || case
       when c.name is null then 'to_jsonb(e)'
@@ -127,11 +124,10 @@ $$;
 
 -- Names the stages before a value of which a row has not the output, as far as they say what that
 -- is. asked: the row as given_expression() tells of it.
-create or replace function millrace.stages_lacking(
+create function millrace.stages_lacking(
   p_pipeline millrace.pipelines, p_value text, p_asked jsonb
 ) returns text[]
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_pipeline.current_version_id)
@@ -159,14 +155,13 @@ as $$
 $$;
 
 -- Counts the rows that have no value yet, by old value and what becomes of them.
-create or replace function millrace.count_unadopted(
+create function millrace.count_unadopted(
   p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_given record := millrace.given_expressions(p_pipeline);
@@ -207,9 +202,8 @@ end
 $$;
 
 -- Looks up a pipeline whose rows may be adopted. Raises MR002 or MR003.
-create or replace function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
+create function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -228,7 +222,7 @@ begin
 end
 $$;
 
-create or replace function millrace.adopt(
+create function millrace.adopt(
   p_pipeline text,
   p_old_column text,
   p_value_function text,
@@ -240,7 +234,6 @@ create or replace function millrace.adopt(
   problem text
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);

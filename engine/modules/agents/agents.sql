@@ -16,9 +16,8 @@
 
 -- Raises MR002 with the place, the value found and the remedy unless these are turns that can be
 -- recorded.
-create or replace function millrace.check_turns(p_turns jsonb) returns void
+create function millrace.check_turns(p_turns jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault record;
@@ -46,11 +45,10 @@ $$;
 
 -- Says what is wrong with a turn, and the remedy; null when it can be recorded. p_first is the
 -- number of the first turn sent, p_place how many turns came after that one.
-create or replace function millrace.turn_fault(
+create function millrace.turn_fault(
   p_turn jsonb, p_first text, p_place bigint, out fault text, out hint text
 )
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_number constant text := '^[1-9][0-9]{0,8}$';
@@ -91,11 +89,10 @@ $$;
 
 -- Adds turns to the conversation of a locked attempt; those whose number is taken already change
 -- nothing.
-create or replace function millrace.append_turns(
+create function millrace.append_turns(
   p_attempt millrace.attempts, p_turns jsonb, out added int, out next_seq int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_execution int := p_attempt.number - p_attempt.retry_count;
@@ -130,14 +127,11 @@ end
 $$;
 
 -- An agent's worker calls it after every turn, so that a crash costs one turn.
-create or replace function public.millrace_checkpoint(
+create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_attempt millrace.attempts;
@@ -180,18 +174,12 @@ comment on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) is
   'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its '
   'token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these '
   'numbers are taken, the first ones stay), stale or busy.';
-revoke all on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb)
-  from public, anon, authenticated;
-grant execute on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) to service_role;
 
 -- An agent's worker calls it once, before it asks the model anything.
-create or replace function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
+create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_attempt millrace.attempts;
@@ -245,16 +233,12 @@ comment on function public.millrace_turns(uuid, bigint, uuid) is
   'What an agent''s attempt goes on from: the turns of its execution, the stage''s limits of '
   'today, and the milliseconds since the execution began (waits between retries included). The '
   'status is current or stale.';
-revoke all on function public.millrace_turns(uuid, bigint, uuid)
-  from public, anon, authenticated;
-grant execute on function public.millrace_turns(uuid, bigint, uuid) to service_role;
 
 -- Deletes the conversations of attempts that were just completed, unless their stage says debug.
 -- millrace_complete calls it for agent stages alone, in the transaction that completes them.
-create or replace function millrace.drop_turns(p_stage millrace.stages, p_verdicts json)
+create function millrace.drop_turns(p_stage millrace.stages, p_verdicts json)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if coalesce((p_stage.agent ->> 'debug')::boolean, false) then

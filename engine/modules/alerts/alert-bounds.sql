@@ -1,11 +1,10 @@
 -- Alert bounds: a definition changes how long a stage may take
 
 -- Says when an execution of a stage became ready.
-create or replace function millrace.execution_began(
+create function millrace.execution_began(
   p_run_id bigint, p_stage_id int, p_execution int
 ) returns timestamptz
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -20,11 +19,10 @@ $$;
 -- Sets the time at which up to so many open attempts of a stage are late, after its bound was
 -- changed. differ: how many it found; changed: how many of them nobody held. define() leaves that
 -- to the sweep: it holds the entity table, for which those may wait that hold the attempts.
-create or replace function millrace.follow_bound(
+create function millrace.follow_bound(
   p_stage_id int, p_limit int, out differ int, out changed int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -80,9 +78,8 @@ $$;
 
 -- Applies bounds that a definition gave, changed or dropped to up to so many of the attempts that
 -- are open; returns to how many.
-create or replace function millrace.follow_bounds(p_limit int) returns int
+create function millrace.follow_bounds(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;

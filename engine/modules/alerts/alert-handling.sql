@@ -15,9 +15,8 @@ comment on view millrace.all_alerts is
   'Open ones: where resolved_at is null.';
 
 -- Finds the channel of this name, or raises MR003.
-create or replace function millrace.channel_named(p_channel text) returns millrace.alert_channels
+create function millrace.channel_named(p_channel text) returns millrace.alert_channels
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_channel millrace.alert_channels;
@@ -33,9 +32,8 @@ begin
 end
 $$;
 
-create or replace function millrace.test_channel(p_channel text) returns bigint
+create function millrace.test_channel(p_channel text) returns bigint
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_channel millrace.alert_channels := millrace.channel_named(p_channel);
@@ -73,9 +71,8 @@ comment on function millrace.test_channel(text) is
   'Sends a test by a channel at once, and returns the number of the message: see '
   'millrace.deliveries for what came of it.';
 
-create or replace function millrace.resend(p_channel text) returns int
+create function millrace.resend(p_channel text) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_channel millrace.alert_channels := millrace.channel_named(p_channel);
@@ -96,10 +93,9 @@ comment on function millrace.resend(text) is
   'how many messages that are.';
 
 -- Looks at what people set up to be told, and at what could not be told.
-create or replace function millrace.alert_findings()
+create function millrace.alert_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -151,9 +147,8 @@ $$;
 
 -- Removes alerts of rules that were resolved before this time, and messages that ended before it:
 -- at most 10,000 of each, and says how many alerts.
-create or replace function millrace.prune_rule_alerts(p_before timestamptz) returns int
+create function millrace.prune_rule_alerts(p_before timestamptz) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pruned int;

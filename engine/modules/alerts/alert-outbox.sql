@@ -10,28 +10,25 @@
 -- the message is sent again, but never twice within a minute, and always under the same id.
 
 -- After how long what cannot be delivered is dead.
-create or replace function millrace.delivery_time() returns interval
+create function millrace.delivery_time() returns interval
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select interval '1 day'
 $$;
 
 -- Says how long a message waits after so many tries: a minute, then twice as long each time, up to
 -- an hour.
-create or replace function millrace.delivery_pause(p_tries int) returns interval
+create function millrace.delivery_pause(p_tries int) returns interval
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
 $$;
 
 -- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
 -- open, one that is over.
-create or replace function millrace.events_to_tell(p_now timestamptz)
+create function millrace.events_to_tell(p_now timestamptz)
 returns table (alert_id bigint, event text, channel_id int)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -55,11 +52,10 @@ end
 $$;
 
 -- Shows an alert as messages tell it. A reminder says how it stands now.
-create or replace function millrace.event_of(
+create function millrace.event_of(
   p_alert millrace.rule_alerts, p_event text, p_now timestamptz
 ) returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_message text := p_alert.message;
@@ -93,20 +89,18 @@ end
 $$;
 
 -- How many events a message lists; the rest it counts.
-create or replace function millrace.most_events() returns int
+create function millrace.most_events() returns int
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select 50
 $$;
 
 -- Adds so many events, of which the first are given, to the channel's message that nobody has tried
 -- yet, or writes a new one.
-create or replace function millrace.add_events(
+create function millrace.add_events(
   p_channel_id int, p_events jsonb, p_count bigint, p_now timestamptz
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_id bigint;
@@ -141,9 +135,8 @@ end
 $$;
 
 -- Writes down what is to be told now, and notes on each alert that it was.
-create or replace function millrace.write_messages(p_now timestamptz) returns void
+create function millrace.write_messages(p_now timestamptz) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_channel record;
@@ -184,9 +177,8 @@ $$;
 
 -- Wakes the function that sends, if a message is due. Those that were tried in the future, before
 -- the clock was set back, wait from now on.
-create or replace function millrace.send_messages() returns void
+create function millrace.send_messages() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -204,9 +196,8 @@ end
 $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
-create or replace function millrace.due_messages() returns bigint[]
+create function millrace.due_messages() returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -229,9 +220,8 @@ end
 $$;
 
 -- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
-create or replace function millrace.wake_alerts_send() returns boolean
+create function millrace.wake_alerts_send() returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(millrace.due_messages()) > 0 then
@@ -243,11 +233,10 @@ $$;
 
 -- Ends a message as dead, and reports it as a warning: an error would be a finding of the engine's,
 -- and so an alert about alerts.
-create or replace function millrace.bury_message(
+create function millrace.bury_message(
   p_message millrace.alert_messages, p_status int, p_error text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_channel text := (
@@ -264,9 +253,8 @@ $$;
 
 -- Hands the messages whose turn it is to the function that sends, one a channel at most, with the
 -- channel's address out of Vault. Each is put off meanwhile. more: others may be due.
-create or replace function public.millrace_take_messages(p_limit int) returns jsonb
+create function public.millrace_take_messages(p_limit int) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -308,13 +296,10 @@ end
 $$;
 comment on function public.millrace_take_messages(int) is
   'Hands messages about alerts to the function that sends them.';
-revoke all on function public.millrace_take_messages(int) from public, anon, authenticated;
-grant execute on function public.millrace_take_messages(int) to service_role;
 
 -- Shows messages as the function that sends them reads them.
-create or replace function millrace.taken_messages(p_ids bigint[]) returns jsonb
+create function millrace.taken_messages(p_ids bigint[]) returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -340,9 +325,8 @@ $$;
 
 -- Notes of one message what came of a try. What was delivered stays so, whoever says otherwise; a
 -- failure counts for the last try alone.
-create or replace function millrace.note_delivery(p_said jsonb) returns boolean
+create function millrace.note_delivery(p_said jsonb) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -380,9 +364,8 @@ begin
 end
 $$;
 
-create or replace function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
+create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_noted bigint;
@@ -409,8 +392,6 @@ $$;
 comment on function public.millrace_note_deliveries(jsonb) is
   'Notes which messages about alerts were delivered, and why others were not. more: others are '
   'due.';
-revoke all on function public.millrace_note_deliveries(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_note_deliveries(jsonb) to service_role;
 
 create or replace view millrace.deliveries as
 select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
@@ -426,10 +407,9 @@ comment on view millrace.deliveries is
 
 -- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
 -- Of late runs (sla) the rule late tells, so whoever silences the one silences the other.
-create or replace function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
+create function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
 returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return exists (

@@ -8,9 +8,8 @@
 -- rule-values.sql, who hears of it in alert-outbox.sql.
 
 -- Says what is wrong with a rule; null where nothing is.
-create or replace function millrace.rule_fault(p_rule millrace.alert_rules) returns text
+create function millrace.rule_fault(p_rule millrace.alert_rules) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case
@@ -41,9 +40,8 @@ end
 $$;
 
 -- Refuses a rule that could never be judged, with MR002, and one for what there is not, with MR003.
-create or replace function millrace.check_rule() returns trigger
+create function millrace.check_rule() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault text := millrace.rule_fault(new);
@@ -70,9 +68,8 @@ before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
 -- define() writes the rules of a definition, and takes back those that it no longer has.
-create or replace function millrace.save_alerts(p_definition jsonb) returns void
+create function millrace.save_alerts(p_definition jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline text := p_definition ->> 'pipeline';
@@ -98,14 +95,13 @@ $$;
 
 -- Lists where rules look, and since when: each pipeline that one counts for, as a whole (stage_id
 -- 0), or its stages. short: whether minutes tell all of that.
-create or replace function millrace.rule_targets(
+create function millrace.rule_targets(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, kind text, above numeric, fewest int, since timestamptz, short boolean,
   pipeline_id int, pipeline text, stage_id int
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -126,11 +122,10 @@ end
 $$;
 
 -- Notes where rules are above their bounds now, since when, and where they no longer are.
-create or replace function millrace.note_values(
+create function millrace.note_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with over as materialized (
@@ -164,11 +159,10 @@ $$;
 
 -- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
 -- resolves those where it has not been for long enough.
-create or replace function millrace.judge_kind(
+create function millrace.judge_kind(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.note_values(p_rules, p_now);
@@ -218,11 +212,10 @@ $$;
 
 -- Judges rules of one kind together. Where that cannot be done it judges either half of them alone,
 -- until the one is found, and reported, that cannot be judged.
-create or replace function millrace.judge_or_report(
+create function millrace.judge_or_report(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_half constant int := cardinality(p_rules) / 2;
@@ -241,9 +234,8 @@ end
 $$;
 
 -- Resolves alerts whose rule is gone or switched off, or no longer looks there.
-create or replace function millrace.resolve_unwatched(p_now timestamptz) returns void
+create function millrace.resolve_unwatched(p_now timestamptz) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with watched as materialized (
@@ -284,9 +276,8 @@ $$;
 
 -- Judges all rules, once in a minute, and writes what is to be told. A rule that cannot be judged
 -- is reported, and ends neither the others nor the sweep.
-create or replace function millrace.judge_rules() returns boolean
+create function millrace.judge_rules() returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -12,9 +12,8 @@
 -- all: it never waits, and whoever ends an attempt waits for its commit at most.
 
 -- Says an interval as a person would, in its two largest units: 1 hour 5 minutes.
-create or replace function millrace.in_words(p_interval interval) returns text
+create function millrace.in_words(p_interval interval) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds bigint := greatest(floor(extract(epoch from p_interval)), 0);
@@ -38,9 +37,8 @@ end
 $$;
 
 -- Raises alerts about up to so many attempts that are late; returns how many.
-create or replace function millrace.raise_alerts(p_limit int) returns int
+create function millrace.raise_alerts(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -85,9 +83,8 @@ $$;
 
 -- Looks at the next open alerts and resolves those whose execution is over or no longer late;
 -- returns how many.
-create or replace function millrace.resolve_alerts(p_limit int) returns int
+create function millrace.resolve_alerts(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seen text;
@@ -132,9 +129,8 @@ $$;
 
 -- Removes the alerts of runs that are being deleted, without waiting for anybody. It leaves one
 -- that the sweep is resolving this very moment to prune_alerts().
-create or replace function millrace.forget_alerts(p_run_ids bigint[]) returns void
+create function millrace.forget_alerts(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from millrace.alerts l
@@ -148,9 +144,8 @@ $$;
 
 -- Removes alerts that were resolved before this time, and those whose run is gone: at most 10,000,
 -- and says how many.
-create or replace function millrace.prune_alerts(p_before timestamptz) returns int
+create function millrace.prune_alerts(p_before timestamptz) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pruned int;

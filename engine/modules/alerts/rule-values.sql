@@ -4,9 +4,8 @@
 
 -- Says of a stretch of time up to now whether all of it is told by minutes, and few of them. Those
 -- are read right where they are needed: for a thousand stages, calls would take most of the time.
-create or replace function millrace.is_short(p_span interval) returns boolean
+create function millrace.is_short(p_span interval) returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return p_span <= interval '2 hours' and (
@@ -16,11 +15,10 @@ $$;
 
 -- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
 -- 0).
-create or replace function millrace.commonest_error(
+create function millrace.commonest_error(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_short boolean := millrace.is_short(p_to - p_from);
@@ -54,13 +52,12 @@ $$;
 -- Measures what figures tell: the share of failures among the tries that ended, how many failed for
 -- good, what was spent, or in seconds below which time 95 of 100 ended. Of a pipeline as a whole it
 -- looks at the runs, but at what all stages spent.
-create or replace function millrace.figure_values(
+create function millrace.figure_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
@@ -112,13 +109,12 @@ end
 $$;
 
 -- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
-create or replace function millrace.queue_values(
+create function millrace.queue_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -148,13 +144,12 @@ $$;
 
 -- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
 -- row each: up to 10,001.
-create or replace function millrace.late_values(
+create function millrace.late_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -173,13 +168,12 @@ $$;
 
 -- Measures for how long services refuse stages in all, as far as is known: from the first refusal
 -- to the end of what they asked for.
-create or replace function millrace.refusal_values(
+create function millrace.refusal_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -196,13 +190,12 @@ $$;
 
 -- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
 -- median. Whether it is too long is a count; the seconds are told from buckets.
-create or replace function millrace.run_sla_values(
+create function millrace.run_sla_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -227,11 +220,10 @@ $$;
 
 -- Looks at the engine: what keeps it going by itself, and what it has reported. What alerts
 -- themselves have reported does not count, or they would alert about themselves.
-create or replace function millrace.engine_values() returns table (
+create function millrace.engine_values() returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -266,13 +258,12 @@ end
 $$;
 
 -- Measures rules of one kind everywhere where they look.
-create or replace function millrace.rule_values(
+create function millrace.rule_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kind text := (p_rules[1]).kind;
@@ -298,9 +289,8 @@ $$;
 
 -- Writes a text in one line, of at most so many characters: no control character, and none that
 -- turns the direction of writing, since it goes into subjects of e-mails and into chats.
-create or replace function millrace.plain_text(p_text text, p_most int) returns text
+create function millrace.plain_text(p_text text, p_most int) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_text text := trim(regexp_replace(left(p_text, p_most * 4),
@@ -311,9 +301,8 @@ end
 $$;
 
 -- Writes a count with its thousands, one over 10,000 as 10,000+.
-create or replace function millrace.count_in_words(p_count numeric) returns text
+create function millrace.count_in_words(p_count numeric) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case when p_count > 10000 then '10,000+' else trim(to_char(p_count, 'FM999,999')) end;
@@ -321,11 +310,10 @@ end
 $$;
 
 -- Says in one sentence what is wrong, where, and since when.
-create or replace function millrace.rule_message(
+create function millrace.rule_message(
   p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_place text := (
@@ -373,9 +361,8 @@ end
 $$;
 
 -- Names the page that says what to do, by the kind of a rule.
-create or replace function millrace.playbook_of(p_kind text) returns text
+create function millrace.playbook_of(p_kind text) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return 'docs/playbooks/' || case p_kind

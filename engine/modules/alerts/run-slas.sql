@@ -11,10 +11,9 @@
 -- costs nothing.
 
 -- define() keeps the bounds of a definition. Under new ones the count begins anew.
-create or replace function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
+create function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_sla jsonb := nullif(p_definition -> 'sla', 'null');
@@ -36,9 +35,8 @@ $$;
 
 -- Lets the time of new runs count from where that of the row's former run does, if that failed, was
 -- cancelled, or left a stage out by a bypass.
-create or replace function millrace.carry_since(p_run_ids bigint[]) returns void
+create function millrace.carry_since(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.runs r
@@ -64,10 +62,9 @@ $$;
 
 -- Lists up to so many rows of a pipeline behind a key that are under way, with how long (ms): in a
 -- live run, or waiting for a stage to be taken up that a bypass has left out.
-create or replace function millrace.ages_behind(p_pipeline_id int, p_after text, p_limit int)
+create function millrace.ages_behind(p_pipeline_id int, p_after text, p_limit int)
 returns table (entity_id text, age float8)
 language sql volatile
-set search_path = pg_catalog, pg_temp
 as $$
   select u.entity_id, date_part('epoch', millrace.now() - min(u.since)) * 1000
   from (
@@ -96,12 +93,11 @@ $$;
 
 -- Counts the next so many rows under way of a pipeline by their age, as run_ages.ages holds them,
 -- and says up to which key; null after the last.
-create or replace function millrace.count_ages(
+create function millrace.count_ages(
   p_pipeline millrace.pipelines, p_after text, p_limit int,
   out ages bigint[], out last_key text
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
@@ -134,9 +130,8 @@ end
 $$;
 
 -- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
-create or replace function millrace.follow_ages(p_limit int) returns void
+create function millrace.follow_ages(p_limit int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -170,9 +165,8 @@ end
 $$;
 
 -- Estimates how many of those that the buckets count took longer than this (ms).
-create or replace function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
+create function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_bounds float8[] := millrace.bucket_bounds();
@@ -232,10 +226,9 @@ comment on view millrace.run_slas is
   'counted_at.';
 
 -- Looks at pipelines whose runs take longer than their bounds.
-create or replace function millrace.run_sla_findings()
+create function millrace.run_sla_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select 'runs keep to their bounds', count(*) = 0,
     coalesce(string_agg(format(

@@ -11,11 +11,10 @@
 -- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
 -- go on. Where they are part of a start that no tenant has been charged with, what follows is.
 -- Returns how many there were.
-create or replace function millrace.bypass_held(
+create function millrace.bypass_held(
   p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -81,11 +80,10 @@ $$;
 -- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
 -- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
 -- it stands alone, and left to the next sweep.
-create or replace function millrace.bypass_portion(
+create function millrace.bypass_portion(
   p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamptz
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -117,10 +115,9 @@ $$;
 
 -- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
 -- returns how many. It goes on behind what somebody holds.
-create or replace function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
+create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
 returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
@@ -158,9 +155,8 @@ $$;
 
 -- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
 -- writes stages; whoever writes a stage and then rows must take the two in the same order.
-create or replace function millrace.lock_before_stages(p_pipeline_id int) returns void
+create function millrace.lock_before_stages(p_pipeline_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('lock table %s in row exclusive mode', (
@@ -169,11 +165,10 @@ end
 $$;
 
 -- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
-create or replace function millrace.save_bypass(
+create function millrace.save_bypass(
   p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
 ) returns millrace.stages
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -193,11 +188,10 @@ $$;
 
 -- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
 -- many those were.
-create or replace function millrace.begin_bypass(
+create function millrace.begin_bypass(
   p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_stage.function_name is null then
@@ -219,9 +213,8 @@ end
 $$;
 
 -- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
-create or replace function millrace.finish_bypass(p_stage_id int) returns boolean
+create function millrace.finish_bypass(p_stage_id int) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
@@ -235,9 +228,8 @@ end
 $$;
 
 -- Ends the bypass of a stage by a person's word.
-create or replace function millrace.end_bypass_of(p_stage millrace.stages) returns void
+create function millrace.end_bypass_of(p_stage millrace.stages) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform from millrace.stages s where s.id = p_stage.id for no key update;
@@ -253,9 +245,8 @@ end
 $$;
 
 -- define() ends the bypass of a stage that it has made one of which no worker takes anything.
-create or replace function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
+create function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -275,9 +266,8 @@ end
 $$;
 
 -- Says whether a stage is to be left out since its budget is spent.
-create or replace function millrace.is_spent_out(p_stage millrace.stages) returns boolean
+create function millrace.is_spent_out(p_stage millrace.stages) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_stage.when_spent <> 'bypass' then
@@ -288,9 +278,8 @@ end
 $$;
 
 -- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
-create or replace function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
+create function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -314,10 +303,9 @@ $$;
 -- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
 -- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
 -- a person is changing this moment is left to the next sweep.
-create or replace function millrace.settle_bypass(p_stage millrace.stages)
+create function millrace.settle_bypass(p_stage millrace.stages)
 returns millrace.stages
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_due record := millrace.bypass_due(p_stage.id);
@@ -354,9 +342,8 @@ $$;
 
 -- The sweep begins and ends bypasses of a pipeline, and skips up to so much of what has been queued
 -- at bypassed stages since; returns how much.
-create or replace function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
+create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -380,9 +367,8 @@ $$;
 
 -- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
 -- would never be left out.
-create or replace function millrace.check_when_spent(p_stage jsonb) returns void
+create function millrace.check_when_spent(p_stage jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_with_budget text;
@@ -407,9 +393,8 @@ end
 $$;
 
 -- Tells what leaves a stage out: since when, until when, by whom, why; null where nothing does.
-create or replace function millrace.shown_bypass(p_stage_id int) returns jsonb
+create function millrace.shown_bypass(p_stage_id int) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object('at', b.began_at, 'until', b.until, 'reason', b.reason,
     'by', coalesce(j.subject, case when not b.spent then j.session ->> 'user' end),

@@ -7,11 +7,10 @@
 -- Starts held rows at the stage that was left out, or those of which no run is known any more at
 -- the first one, and forgets them; returns how many. A stage on demand is begun by its name. A
 -- portion that raises is halved: a row that cannot start stays remembered, and the log says why.
-create or replace function millrace.start_bypassed(
+create function millrace.start_bypassed(
   p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -55,11 +54,10 @@ $$;
 -- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
 -- are gone or were started since. Returns how many it started. Rows whose run is live are not even
 -- locked: most of a long list may be.
-create or replace function millrace.take_up_portion(
+create function millrace.take_up_portion(
   p_stage millrace.stages, p_ids text[], p_limit int, p_until timestamptz
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wanted text[] := array(
@@ -128,10 +126,9 @@ end
 $$;
 
 -- Raises MR004 unless what is taken up at a stage would be worked there.
-create or replace function millrace.check_take_up(p_stage millrace.stages, p_limit int)
+create function millrace.check_take_up(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -160,10 +157,9 @@ $$;
 
 -- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
 -- started.
-create or replace function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
+create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
 returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '5 seconds';
@@ -197,9 +193,8 @@ $$;
 
 -- Forgets rows whose stage has been done since it was left out, by a run that is about to be
 -- pruned: nothing will tell of it any more.
-create or replace function millrace.forget_worked(p_run_ids bigint[]) returns void
+create function millrace.forget_worked(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if exists (select from millrace.bypassed) then

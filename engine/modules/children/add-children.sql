@@ -2,11 +2,10 @@
 
 -- Cancels what abandoned fan-outs left running on these rows. Raises MR004 when a row is a child of
 -- another parent that still waits for it.
-create or replace function millrace.clear_the_way(
+create function millrace.clear_the_way(
   p_fan_out millrace.fan_outs, p_entity_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
@@ -33,11 +32,10 @@ $$;
 -- Makes live runs of these rows, which no parent waits for, children of this fan-out; returns how
 -- many. They began by themselves, or are late children. What they have done already was tallied for
 -- nobody, so the children are counted anew.
-create or replace function millrace.adopt_runs(
+create function millrace.adopt_runs(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_count int;
@@ -75,7 +73,7 @@ $$;
 
 -- Gives a run to each of the items that has none in this fan-out: adopts one that is live, or makes
 -- one. Returns the new runs, and how many joined the fan-out in all.
-create or replace function millrace.add_child_runs(
+create function millrace.add_child_runs(
   p_fan_out millrace.fan_outs,
   p_item_keys text[],
   p_entity_ids text[],
@@ -83,7 +81,6 @@ create or replace function millrace.add_child_runs(
   out joined int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_adopted int := 0;
@@ -130,11 +127,10 @@ end
 $$;
 
 -- Starts runs for the items that have none in this fan-out; returns the stages with work.
-create or replace function millrace.add_children(
+create function millrace.add_children(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_runs record;

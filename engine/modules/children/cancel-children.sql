@@ -4,10 +4,9 @@
 -- children in batches, and whoever needs one of their rows earlier cancels them there.
 
 -- Gives up the children of these runs at these stages, or at all of them: the sweep cancels them.
-create or replace function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
+create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.fan_outs f
@@ -20,10 +19,9 @@ $$;
 
 -- Cancels children of abandoned fan-outs on these rows, which the caller holds; the sweep may not
 -- have reached them. It does not show that: what starts there next is shown in their stead.
-create or replace function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
+create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_runs bigint[] := array(
@@ -46,10 +44,9 @@ $$;
 -- Cancels runs that the caller holds and shows it on their rows; returns how many it cancelled. One
 -- row whose own trigger refuses to show it must not keep the others from being cancelled: it is
 -- cancelled unseen, or left to the next call where the database says to try again.
-create or replace function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
+create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
 returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -96,9 +93,8 @@ end
 $$;
 
 -- Forgets those of these fan-outs that are closed and whose parents were deleted.
-create or replace function millrace.forget_fan_outs(p_ids bigint[]) returns void
+create function millrace.forget_fan_outs(p_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with forgotten as (
@@ -120,9 +116,8 @@ $$;
 
 -- Cancels up to so many children of abandoned fan-outs; returns how many. Those whose row somebody
 -- holds are left to the next call.
-create or replace function millrace.cancel_children(p_limit int) returns int
+create function millrace.cancel_children(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;

@@ -1,9 +1,8 @@
 -- Checking items: what a worker hands over to be spawned
 
 -- Picks the items' keys that are numbers which a threshold can count, in their one spelling.
-create or replace function millrace.item_numbers(p_keys text[]) returns int[]
+create function millrace.item_numbers(p_keys text[]) returns int[]
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
@@ -11,9 +10,8 @@ end
 $$;
 
 -- Raises MR002 unless the items of a chunk are objects with keys.
-create or replace function millrace.check_items(p_items jsonb) returns void
+create function millrace.check_items(p_items jsonb) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_malformed jsonb;
@@ -43,11 +41,10 @@ end
 $$;
 
 -- Raises MR002 when keys are no numbers where a threshold counts consecutive ones.
-create or replace function millrace.check_numbers(
+create function millrace.check_numbers(
   p_fan_out millrace.fan_outs, p_item_keys text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(millrace.item_numbers(p_item_keys)) < cardinality(p_item_keys)
@@ -70,11 +67,10 @@ $$;
 
 -- Raises MR003 when an item has no row, and MR002 when it names its row in another spelling: runs
 -- are filed under the row's own.
-create or replace function millrace.check_rows_exist(
+create function millrace.check_rows_exist(
   p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_malformed record;
@@ -100,11 +96,10 @@ end
 $$;
 
 -- Raises MR004 when two items of a fan-out have one row.
-create or replace function millrace.check_rows_differ(
+create function millrace.check_rows_differ(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_twice record;
@@ -137,11 +132,10 @@ end
 $$;
 
 -- Raises MR004 unless the insert function answered one row with an entity id for each item.
-create or replace function millrace.check_inserted(
+create function millrace.check_inserted(
   p_insert regprocedure, p_items jsonb, p_item_keys text[], p_entity_ids text[]
 ) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_malformed record;

@@ -12,9 +12,8 @@
 -- Moves the tallies of a fan-out into its sums; where one of them asks for a recount, counts the
 -- children anew. It deletes tallies and counts rows in one statement, hence in one snapshot: a
 -- child whose tally is not in it is not counted either.
-create or replace function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
+create function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if exists (
@@ -50,9 +49,8 @@ end
 $$;
 
 -- Counts the children of a fan-out anew and drops its tallies, in one snapshot.
-create or replace function millrace.recount_children(p_fan_out_id bigint) returns void
+create function millrace.recount_children(p_fan_out_id bigint) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with taken as (
@@ -92,9 +90,8 @@ $$;
 
 -- Locks what collecting the children of a fan-out writes: the parent's entity and run while the
 -- fan-out is open, and the fan-out. False when somebody holds one of them.
-create or replace function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean
+create function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out millrace.fan_outs;
@@ -127,11 +124,10 @@ $$;
 -- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
 -- ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database
 -- said to try again.
-create or replace function millrace.collect_children(
+create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out millrace.fan_outs;
@@ -169,12 +165,9 @@ $$;
 
 -- A worker calls it after a commit that left tallies, so that the parents need not wait for the
 -- sweep.
-create or replace function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
+create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_fan_out bigint;
@@ -207,15 +200,11 @@ $$;
 comment on function public.millrace_collect_children(bigint[]) is
   'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
   'holds; collect: fan-outs, further up, whose children have reported now.';
-revoke all on function public.millrace_collect_children(bigint[])
-  from public, anon, authenticated;
-grant execute on function public.millrace_collect_children(bigint[]) to service_role;
 
 -- Names fan-outs with tallies that nobody has added up, but for these. Collecting the children of a
 -- fan-out may end a run that is a child itself, which leaves a tally with the grandparent.
-create or replace function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
+create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(

@@ -1,9 +1,8 @@
 -- Fan-in: what the children's ends come to for the stage that waits for them
 
 -- Builds the error of a stage whose children failed, with the first of them.
-create or replace function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
+create function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_first record;
@@ -29,7 +28,7 @@ $$;
 
 -- Says what the fan-in rule makes of the sums: completed, failed with the reason, or null (go on
 -- waiting). A rule that asks for more children than there are is satisfied by all of them.
-create or replace function millrace.fan_in_verdict(
+create function millrace.fan_in_verdict(
   p_fan_out millrace.fan_outs,
   p_fan_in jsonb,
   p_deadline_at timestamptz,
@@ -37,7 +36,6 @@ create or replace function millrace.fan_in_verdict(
   out error jsonb
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_over boolean :=
@@ -70,10 +68,9 @@ $$;
 
 -- Builds the result of a map stage (how many children came to what) or of a pipeline stage (the
 -- results of the child's last stages).
-create or replace function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text)
+create function millrace.fan_in_output(p_fan_out millrace.fan_outs, p_kind text)
 returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_kind = 'map' then
@@ -96,11 +93,10 @@ $$;
 -- Closes the fan-outs of attempts that were completed. Children that still run go on, or the sweep
 -- cancels them, as the stage says. An attempt that the stage's apply function refused is not
 -- completed: its fan-out stays open for the next attempt.
-create or replace function millrace.leave_children(
+create function millrace.leave_children(
   p_stage millrace.stages, p_attempt_ids bigint[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.fan_outs f
@@ -118,11 +114,10 @@ $$;
 
 -- Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with
 -- work. busy: the database said to try again.
-create or replace function millrace.join_children(
+create function millrace.join_children(
   p_fan_out millrace.fan_outs, out ready int[], out busy boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare

@@ -2,11 +2,10 @@
 
 -- Notes the first number, from the smallest on, whose child has not done a stage; looks no further
 -- than is wanted. It starts where the last look ended, so each child is passed once.
-create or replace function millrace.count_consecutive(
+create function millrace.count_consecutive(
   p_fan_out millrace.fan_outs, p_stage_id int, p_wanted int
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_next int := coalesce(
@@ -36,9 +35,8 @@ $$;
 
 -- Begins the stages of a parent that wait for its children, whose thresholds hold now and that have
 -- not begun; returns those with work.
-create or replace function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
+create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_after record;
@@ -70,11 +68,10 @@ $$;
 -- refuses it, as apply_outcomes_unprojected() does: a user's trigger that refuses to show a stage
 -- must not keep the parent waiting. It leaves what cannot begin even so to the end of the map,
 -- which then fails with the reason. busy: the database said to try again.
-create or replace function millrace.pass_thresholds_guarded(
+create function millrace.pass_thresholds_guarded(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare

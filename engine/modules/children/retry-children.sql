@@ -2,10 +2,9 @@
 
 -- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
 -- that failed.
-create or replace function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
+create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.fan_outs f
@@ -32,10 +31,9 @@ $$;
 -- since; the caller holds the rows. A row that was queued by itself has a later run, which becomes
 -- the child. A row that another parent has run since can go on with that later run alone: the
 -- former run leaves the fan-out, so its item gets a new one.
-create or replace function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
+create function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_overtaken bigint[];
@@ -74,10 +72,9 @@ $$;
 
 -- Retries those of a map's items whose runs failed, where a person retried their parent. After a
 -- lost lease they stay as they are.
-create or replace function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[])
+create function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not p_fan_out.retry_children then
@@ -97,10 +94,9 @@ $$;
 
 -- Gives a pipeline stage a new attempt that waits for the same child run, which goes on where it
 -- failed. Where no child had begun, one begins now. Returns the stages with work.
-create or replace function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])
+create function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -8,7 +8,7 @@
 -- Returns keys and entity ids of the items of a chunk, one each: what the definition's insert
 -- function makes of them, or rows that exist under these keys. Even "on conflict do nothing" waits
 -- for whoever holds the row, so an insert function leaves out what exists already.
-create or replace function millrace.rows_for_items(
+create function millrace.rows_for_items(
   p_stage millrace.stages,
   p_parent text,
   p_items jsonb,
@@ -16,7 +16,6 @@ create or replace function millrace.rows_for_items(
   out entity_ids text[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
@@ -45,11 +44,10 @@ end
 $$;
 
 -- Returns the open fan-out of a map attempt, taken over from a lost worker or made anew.
-create or replace function millrace.fan_out_of(
+create function millrace.fan_out_of(
   p_attempt millrace.attempts, p_child_pipeline_id int
 ) returns millrace.fan_outs
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out millrace.fan_outs;
@@ -71,7 +69,7 @@ $$;
 
 -- Starts the runs of a chunk of items whose rows could be had. Names an item whose row somebody
 -- holds in busy, to be sent again.
-create or replace function millrace.spawn_chunk(
+create function millrace.spawn_chunk(
   p_attempt millrace.attempts,
   p_items jsonb,
   p_last boolean,
@@ -80,7 +78,6 @@ create or replace function millrace.spawn_chunk(
   out busy text[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -126,9 +123,8 @@ $$;
 -- Locks a run and its entity; false when somebody keeps them for longer than 200 ms. Whoever
 -- collects children holds the parent's run for a moment, again and again while children end. That
 -- is worth a short wait, for the worker would come back much later.
-create or replace function millrace.hold_parent(p_run_id bigint) returns boolean
+create function millrace.hold_parent(p_run_id bigint) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 begin
@@ -142,14 +138,11 @@ end
 $$;
 
 -- The worker of a map stage calls it for each chunk of its items.
-create or replace function public.millrace_spawn(
+create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_attempt millrace.attempts;
@@ -197,15 +190,11 @@ $$;
 comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
   'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
-revoke all on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean)
-  from public, anon, authenticated;
-grant execute on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) to service_role;
 
 -- Says why a worker that shows this token may not speak for the attempt any more; null when it may.
-create or replace function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
+create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
 returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_attempt.state = 'started' and p_attempt.token = p_token then

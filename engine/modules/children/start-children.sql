@@ -11,10 +11,9 @@
 
 -- Begins the first stages of new child runs, whose entities the caller holds; returns the stages
 -- with work.
-create or replace function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[])
+create function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_shown boolean := (
@@ -64,11 +63,10 @@ $$;
 
 -- Adds to each of these runs an attempt of a pipeline stage that waits for its child; returns the
 -- attempts.
-create or replace function millrace.wait_for_child_runs(
+create function millrace.wait_for_child_runs(
   p_stage_id int, p_run_ids bigint[], p_at timestamptz
 ) returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_attempts bigint[];
@@ -97,7 +95,7 @@ $$;
 -- Picks the waiting attempts of a pipeline stage whose child run could not start, as failures that
 -- say why: a row that has a live run of the child's pipeline keeps it, and one with too much
 -- metadata gets none.
-create or replace function millrace.parents_without_child(
+create function millrace.parents_without_child(
   p_child millrace.pipelines,
   p_stage_id int,
   p_run_ids bigint[],
@@ -105,7 +103,6 @@ create or replace function millrace.parents_without_child(
   p_faults text[]
 ) returns millrace.work[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -137,10 +134,9 @@ $$;
 
 -- Starts the child run of a pipeline stage in each of these runs: it goes over the same row, which
 -- the caller holds, and an attempt waits for it. Returns the stages with work.
-create or replace function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
+create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -3,9 +3,8 @@
 -- Collects the children of one fan-out and wakes what became ready; false where somebody holds the
 -- parent. It outlives and reports what else goes wrong, so that a parent which refuses to be
 -- written keeps the sweep from none of the others.
-create or replace function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean
+create function millrace.sweep_fan_out(p_fan_out_id bigint) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_done record;
@@ -27,9 +26,8 @@ $$;
 
 -- Collects what children reported and nobody has added up, and fan-outs that are due, up to so
 -- many; returns how many.
-create or replace function millrace.collect_reported(p_limit int) returns int
+create function millrace.collect_reported(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fan_out bigint;

@@ -6,9 +6,8 @@
 
 -- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
 -- the row alone shows, and notes who gave it.
-create or replace function millrace.check_answer() returns trigger
+create function millrace.check_answer() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault text;
@@ -49,10 +48,9 @@ create trigger millrace_decisions_check
 
 -- Builds the outcomes of attempts that were decided just now. Refuses an answer whose attempt no
 -- longer waits, or that is larger than the stage's results may be.
-create or replace function millrace.outcomes_of_answers(p_attempt_ids bigint[])
+create function millrace.outcomes_of_answers(p_attempt_ids bigint[])
 returns millrace.work[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_found record;
@@ -96,12 +94,9 @@ $$;
 
 -- After the update, for all rows of the statement at once: completes the attempts as if a job had
 -- ended, with the result {decision, decided_by}, and wakes what follows.
-create or replace function millrace.take_answers() returns trigger
+create function millrace.take_answers() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_decided bigint[] := array(
@@ -144,13 +139,10 @@ create trigger millrace_decisions_take
 -- At the commit, so that nobody holds a parent for as long as a person's transaction lasts: adds up
 -- for the parents what a decision has come to in a child run. It waits for nobody; the sweep does
 -- what it leaves out.
-create or replace function millrace.apply_decisions() returns trigger
+create function millrace.apply_decisions() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
+set millrace.plan = by_key
 set lock_timeout = '200ms'
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off
-set jit = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_run_id bigint := new.run_id;
@@ -200,9 +192,8 @@ create constraint trigger millrace_decisions_apply
 
 -- Runs with the rights of the caller, so that the policies of public.millrace_decisions say who
 -- may.
-create or replace function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
+create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_decided_at timestamptz;

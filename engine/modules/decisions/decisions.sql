@@ -23,9 +23,8 @@
 
 -- Asks for the decision of a manual stage in held runs: adds attempts that wait for a person until
 -- the stage's deadline, and their rows in public.millrace_decisions.
-create or replace function millrace.open_decisions(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -73,10 +72,9 @@ end
 $$;
 
 -- Says what became of a manual stage's attempt that ended without a decision.
-create or replace function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb)
+create function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb)
 returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case p_state
@@ -89,9 +87,8 @@ $$;
 -- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone;
 -- returns how many it closed. The table is public, so a trigger of a user's may refuse one row:
 -- that row alone stays as it is.
-create or replace function millrace.close_held(p_ids bigint[]) returns int
+create function millrace.close_held(p_ids bigint[]) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -128,9 +125,8 @@ $$;
 
 -- Looks at the next open decisions: closes those whose attempt ended otherwise, and removes those
 -- whose attempt is gone; returns how many it closed.
-create or replace function millrace.close_decisions(p_limit int) returns int
+create function millrace.close_decisions(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seen text;
@@ -170,9 +166,8 @@ $$;
 -- Removes the decisions of runs that are being deleted, without waiting for anybody. It leaves one
 -- that somebody is answering this very moment to close_decisions(), or to prune_decisions() if it
 -- was closed.
-create or replace function millrace.forget_decisions(p_run_ids bigint[]) returns void
+create function millrace.forget_decisions(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.millrace_decisions d
@@ -185,9 +180,8 @@ end
 $$;
 
 -- Removes decisions whose attempt is gone: somebody was answering them when their run was deleted.
-create or replace function millrace.prune_decisions() returns void
+create function millrace.prune_decisions() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from public.millrace_decisions d
@@ -201,12 +195,11 @@ $$;
 
 -- Finds attempts without the question that they wait for, by the runs between two ids. A function,
 -- since a view would stand in the way of whoever removes the table of decisions.
-create or replace function millrace.decision_faults(
+create function millrace.decision_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 )
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select 'an attempt that waits for a person has its open question', a.run_id, a.id,
     'stage ' || s.name

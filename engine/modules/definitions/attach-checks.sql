@@ -1,9 +1,8 @@
 -- What a table must have before a pipeline can be attached to it
 
 -- Writes the statement that adds a stage's seven columns to a table.
-create or replace function millrace.stage_columns_ddl(p_table text, p_stage text) returns text
+create function millrace.stage_columns_ddl(p_table text, p_stage text) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select format($ddl$alter table %1$s
   add column if not exists %2$I text not null default 'pending',
@@ -22,10 +21,9 @@ comment on function millrace.stage_columns_ddl(text, text) is
 -- Raises MR001 where a constraint on a status column refuses a status that the engine writes. A
 -- constraint of the user's own that refuses one of the words would fail whatever leads to it, the
 -- stage before a skipped one too. One that reads several columns cannot be asked beforehand.
-create or replace function millrace.check_status_words(p_table regclass, p_stages text[])
+create function millrace.check_status_words(p_table regclass, p_stages text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_check record;
@@ -63,9 +61,8 @@ $$;
 -- triggers see what is written to the table that they stand on and to no other. What is written
 -- straight to a partition, or to a table that inherits from this one, would start nothing and leave
 -- runs without rows behind; so would a crash that empties an unlogged table.
-create or replace function millrace.check_table(p_table regclass) returns void
+create function millrace.check_table(p_table regclass) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_what text;
@@ -97,9 +94,8 @@ $$;
 -- the key's text. So each value must have one, the same whatever a session's DateStyle, TimeZone,
 -- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
 -- where no scale is declared, and so are 'a' and 'A' under some collations.
-create or replace function millrace.check_key(p_pipeline millrace.pipelines) returns void
+create function millrace.check_key(p_pipeline millrace.pipelines) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key record;
@@ -147,11 +143,10 @@ end
 $$;
 
 -- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
-create or replace function millrace.check_columns(
+create function millrace.check_columns(
   p_pipeline millrace.pipelines, p_stages text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (
@@ -185,11 +180,10 @@ end
 $$;
 
 -- Raises MR001 where the stages' columns are another pipeline's, missing, or of another type.
-create or replace function millrace.check_projected(
+create function millrace.check_projected(
   p_pipeline millrace.pipelines, p_stages text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',

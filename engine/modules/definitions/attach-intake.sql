@@ -2,11 +2,10 @@
 
 -- Writes the column in which a pipeline's __intake function collects, in its one pass over the
 -- rows, what was written to one stage's status. p_was is what the old status is read from.
-create or replace function millrace.written_rows(
+create function millrace.written_rows(
   p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text
 ) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_status text := p_stage || '_status';
@@ -32,11 +31,10 @@ $$;
 -- Writes what a pipeline's __intake function does for one kind of statement. One pass over the rows
 -- finds what was written to which stages: mostly nothing, and a bulk update writes one. Rows are
 -- taken in the order of their keys.
-create or replace function millrace.intake_body(
+create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format(E'    select %s\n    into v_written from %s;',
       string_agg(millrace.written_rows(p_pipeline, s.name,
@@ -70,10 +68,9 @@ $$;
 -- Creates the __intake function of a pipeline and its triggers. Without nested loops: a session
 -- keeps its plan, and one made for a row or two would compare all rows of a bulk update with each
 -- other.
-create or replace function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
+create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(format(

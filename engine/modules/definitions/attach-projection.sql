@@ -2,11 +2,10 @@
 
 -- Writes one branch of a pipeline's __apply_outcomes function: what a transition of one stage
 -- writes into its columns, and into the status of those that became ready with it.
-create or replace function millrace.projection_branch(
+create function millrace.projection_branch(
   p_pipeline millrace.pipelines, p_stage_id int, p_stage text
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_fields constant text[] := array['status', 'job_id', 'result', 'error', 'retry_count',
@@ -37,11 +36,10 @@ end
 $$;
 
 -- Writes the condition that some column of a stage, which a fresh start must clear, is not clear.
-create or replace function millrace.dirty_condition(
+create function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
 ) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select string_agg(format(
     case
@@ -54,11 +52,10 @@ as $$
 $$;
 
 -- Creates a function that takes the branch of one stage, and does nothing for any other.
-create or replace function millrace.write_by_stage(
+create function millrace.write_by_stage(
   p_function text, p_arguments text, p_branches text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(
@@ -75,11 +72,10 @@ $write$;
 
 -- Creates the __apply_outcomes, __started and __queued functions of a pipeline. What starting over
 -- writes holds for whichever stages a run's version lets start over.
-create or replace function millrace.write_projection(
+create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_stages millrace.stages[] := array(

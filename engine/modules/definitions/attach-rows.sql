@@ -3,11 +3,10 @@
 -- Creates the __rows and __sizes functions of a pipeline. A column that is added later is neither
 -- sent nor counted until attach() is called again. A row that may be larger than p_each is not
 -- built at all.
-create or replace function millrace.write_rows(
+create function millrace.write_rows(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_columns name[] := array(
@@ -44,10 +43,9 @@ end
 $write$;
 
 -- Creates the __lock function of a pipeline.
-create or replace function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text)
+create function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(format(
@@ -69,10 +67,9 @@ $write$;
 
 -- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
 -- row, and a row's key stays.
-create or replace function millrace.write_row_triggers(p_pipeline millrace.pipelines)
+create function millrace.write_row_triggers(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(

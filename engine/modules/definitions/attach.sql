@@ -18,9 +18,8 @@
 
 -- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
 -- to another table or ended its projection.
-create or replace function millrace.detach_old(p_pipeline millrace.pipelines) returns void
+create function millrace.detach_old(p_pipeline millrace.pipelines) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_trigger record;
@@ -45,9 +44,8 @@ $$;
 -- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities and
 -- project_entities, which lead from the engine to the functions of each
 -- pipeline; static as well, with one branch a pipeline.
-create or replace function millrace.write_dispatch() returns void
+create function millrace.write_dispatch() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_ids int[];
@@ -93,10 +91,9 @@ $write$;
 -- Creates project_entities(), the one way to the projecting statements of all pipelines: what
 -- transitions write (settle), a claim (started), or starting over (queued). It announces them to
 -- the intake triggers, by the depth of triggers that they run at.
-create or replace function millrace.write_project_entities(p_ids int[], p_names text[])
+create function millrace.write_project_entities(p_ids int[], p_names text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_branches text[] := array(
@@ -132,9 +129,8 @@ end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branch
 end
 $write$;
 
-create or replace function millrace.attach(p_pipeline text) returns void
+create function millrace.attach(p_pipeline text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -5,10 +5,9 @@
 
 -- Raises MR001 when a definition drops a stage that live runs still have ahead of them: they finish
 -- on their own version, with it.
-create or replace function millrace.check_dropped_stages(p_pipeline_id int, p_definition jsonb)
+create function millrace.check_dropped_stages(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_dropped record;
@@ -43,10 +42,9 @@ end
 $$;
 
 -- Raises MR001 when a definition drops a stage that a threshold of a parent pipeline counts.
-create or replace function millrace.check_counted_stages(p_pipeline_id int, p_definition jsonb)
+create function millrace.check_counted_stages(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_counted record;
@@ -75,10 +73,9 @@ end
 $$;
 
 -- Raises MR001 when a pipeline with live runs is to change its table or key.
-create or replace function millrace.check_moved(p_pipeline text, p_table regclass, p_key text)
+create function millrace.check_moved(p_pipeline text, p_table regclass, p_key text)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_live record;
@@ -104,10 +101,9 @@ $$;
 -- Raises MR001 when a pipeline is to change its table or key under a parent that starts runs of it:
 -- a run inside a run is over the same row, and without an insert function an item's key is that of
 -- the row.
-create or replace function millrace.check_parents(p_pipeline text, p_table regclass, p_key text)
+create function millrace.check_parents(p_pipeline text, p_table regclass, p_key text)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_parent record;
@@ -134,10 +130,9 @@ $$;
 
 -- Raises MR001 when a stage whose attempts wait for people or children, or at a gate, is to become
 -- one that a worker runs while they wait, or the other way round.
-create or replace function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb)
+create function millrace.check_changed_kinds(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_waiting text[] := array['manual', 'pipeline', 'map', 'gate'];
@@ -164,10 +159,9 @@ $$;
 
 -- Raises MR001 when a definition changes the child pipeline of a stage that live runs have not
 -- done: they would go on with rows of the wrong table.
-create or replace function millrace.check_changed_children(p_pipeline_id int, p_definition jsonb)
+create function millrace.check_changed_children(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_changed record;

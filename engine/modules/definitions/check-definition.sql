@@ -7,9 +7,8 @@
 -- does nothing.
 
 -- Raises MR001 unless a definition is as the compiler of this release has written it.
-create or replace function millrace.check_compiled(p_definition jsonb) returns void
+create function millrace.check_compiled(p_definition jsonb) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_compiler text := '1';
@@ -39,9 +38,8 @@ $$;
 
 -- Finds the table with this name; null when there is none. Of a name with too many dots, or with
 -- brackets, Postgres raises an error of its own that names no field.
-create or replace function millrace.table_named(p_name text) returns regclass
+create function millrace.table_named(p_name text) returns regclass
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return to_regclass(p_name);
@@ -51,10 +49,9 @@ end
 $$;
 
 -- Finds the function with this name and these arguments; null when there is none.
-create or replace function millrace.function_named(p_name text, p_arguments text)
+create function millrace.function_named(p_name text, p_arguments text)
 returns regprocedure
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return to_regprocedure(format('%s(%s)', p_name, p_arguments));
@@ -64,10 +61,9 @@ end
 $$;
 
 -- Finds the stage of a pipeline, a dropped one too, for which the engine keeps this column.
-create or replace function millrace.stage_with_column(p_pipeline_id int, p_column text)
+create function millrace.stage_with_column(p_pipeline_id int, p_column text)
 returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select s.name
   from millrace.pipelines p
@@ -81,9 +77,8 @@ $$;
 
 -- Raises MR001 unless the table of a definition exists, and every column that it names, of a type
 -- that will do.
-create or replace function millrace.check_named_columns(p_definition jsonb) returns void
+create function millrace.check_named_columns(p_definition jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_wrong record;
@@ -120,10 +115,9 @@ $$;
 
 -- Raises MR001 where a path of a definition asks for a column that the engine keeps for a stage, of
 -- this definition or of the pipeline as it was: no path sees it.
-create or replace function millrace.check_read_columns(p_pipeline_id int, p_definition jsonb)
+create function millrace.check_read_columns(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kept record;
@@ -146,9 +140,8 @@ $$;
 
 -- Raises MR001 unless the functions that a definition names exist, and Postgres can read its
 -- regular expressions.
-create or replace function millrace.check_named_functions(p_definition jsonb) returns void
+create function millrace.check_named_functions(p_definition jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_named record;
@@ -182,9 +175,8 @@ $$;
 
 -- Raises MR001 unless Postgres can read each jsonpath of a definition, without variables, and each
 -- that is to be a predicate is true or false.
-create or replace function millrace.check_paths(p_definition jsonb) returns void
+create function millrace.check_paths(p_definition jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_given record;
@@ -224,9 +216,8 @@ end
 $$;
 
 -- Raises MR001 where what a compiled definition says does not fit this database.
-create or replace function millrace.check_definition(p_definition jsonb) returns void
+create function millrace.check_definition(p_definition jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds text := millrace.setting('worker_seconds');

@@ -1,9 +1,8 @@
 -- What a definition may say of other pipelines: thresholds on their stages, and runs of them
 
 -- Raises MR001 unless the thresholds of a stage count stages of the children that its maps start.
-create or replace function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void
+create function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_after jsonb;
@@ -32,9 +31,8 @@ end
 $$;
 
 -- Raises MR001 unless the child pipeline of a map or pipeline stage exists and fits.
-create or replace function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void
+create function millrace.check_child(p_stage jsonb, p_definition jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_path text[] := '{child,pipeline}';

@@ -8,9 +8,8 @@
 
 -- Writes the settings of a definition's stages. One that the definition neither switches on nor off
 -- stays as somebody switched it by hand.
-create or replace function millrace.save_stages(p_pipeline_id int, p_definition jsonb) returns void
+create function millrace.save_stages(p_pipeline_id int, p_definition jsonb) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.stages as t (
     pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry,
@@ -48,9 +47,8 @@ as $$
 $$;
 
 -- Lists the ids of the stages with these names.
-create or replace function millrace.stage_ids(p_pipeline_id int, p_names text[]) returns int[]
+create function millrace.stage_ids(p_pipeline_id int, p_names text[]) returns int[]
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select s.id
@@ -61,13 +59,12 @@ $$;
 
 -- Writes the graph of a new version. The stages that its thresholds count are watched from now on,
 -- and a mark of a stage or a pipeline is never taken back: former versions may need it.
-create or replace function millrace.save_version_stages(
+create function millrace.save_version_stages(
   p_pipeline_id int,
   p_version_id int,
   p_stages jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.version_stages (
@@ -122,9 +119,8 @@ $$;
 -- Marks the stages right after which some version has a stage that is not unconditional. A new kind
 -- may have changed that in former versions too: for a stage that waits for a person or a child run
 -- now, or is a gate, no worker is to be queued there.
-create or replace function millrace.note_awaited(p_pipeline_id int) returns void
+create function millrace.note_awaited(p_pipeline_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.version_stages vs
@@ -147,9 +143,8 @@ $$;
 
 -- Finds the version with this graph: the current one when it is the same, else a new one that is
 -- current from now on.
-create or replace function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
+create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_graph jsonb := p_definition -> 'graph';
@@ -176,10 +171,9 @@ end
 $$;
 
 -- Adds to a table the seven columns of each of these stages; those that are there already stay.
-create or replace function millrace.add_columns(p_table regclass, variadic p_stages text[])
+create function millrace.add_columns(p_table regclass, variadic p_stages text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage text;
@@ -193,9 +187,8 @@ comment on function millrace.add_columns(regclass, text[]) is
   'Adds to a table the seven columns that the projection keeps for each of these stages.';
 
 -- Writes the pipeline's own row and returns its id.
-create or replace function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns int
+create function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns int
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
     label_column, trace_column, enabled)
@@ -218,9 +211,8 @@ $$;
 -- writes the table in any case; waiting here, the checks see the runs that those begin. Without a
 -- projection, who begins a run has only locked its row; and where rows are shown anew, nobody may
 -- hold one.
-create or replace function millrace.lock_table(p_definition jsonb, p_table regclass) returns void
+create function millrace.lock_table(p_definition jsonb, p_table regclass) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('lock table %s in %s mode', p_table, case
@@ -234,9 +226,8 @@ $$;
 
 -- Defines a pipeline or changes it: checks the definition, and what it changes under live runs,
 -- then writes it.
-create or replace function millrace.define(p_definition jsonb) returns int
+create function millrace.define(p_definition jsonb) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_name text := p_definition ->> 'pipeline';

@@ -10,10 +10,9 @@
 
 -- Writes the statement that makes the index by which due rows are found; null where the column has
 -- one, or the pipeline no such column.
-create or replace function millrace.missing_due_index(p_pipeline millrace.pipelines)
+create function millrace.missing_due_index(p_pipeline millrace.pipelines)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_pipeline.due_column is null or exists (
@@ -34,9 +33,8 @@ $$;
 
 -- define() keeps by which column runs of a pipeline are due. Where that has no index it says so,
 -- and how one is made: each sweep would read the whole table.
-create or replace function millrace.save_due(p_pipeline_id int, p_definition jsonb) returns void
+create function millrace.save_due(p_pipeline_id int, p_definition jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_column text := p_definition #>> '{entity,due}';
@@ -68,10 +66,9 @@ $$;
 
 -- Says whether a run of a row may start because it is due: it has no live one, and its last began
 -- before it was due, or a minute ago or earlier.
-create or replace function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
+create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return not exists (
@@ -89,11 +86,10 @@ end
 $$;
 
 -- Finds the next rows that are past due, in the order of column and key.
-create or replace function millrace.due_rows(
+create function millrace.due_rows(
   p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
 ) returns table (key text, due timestamptz)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_beyond text := case
@@ -113,10 +109,9 @@ $$;
 
 -- Locks those of some rows that nobody holds, and returns those that are still due, now that nobody
 -- can start them beside this.
-create or replace function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
+create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
 returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
@@ -137,11 +132,10 @@ $$;
 -- Starts runs of rows that the caller holds; returns how many. A row whose run cannot start, since
 -- a trigger of the user's refuses to show it, must not keep the others from theirs: a portion that
 -- raises is halved until it stands alone, for as long as there is time.
-create or replace function millrace.start_held(
+create function millrace.start_held(
   p_pipeline millrace.pipelines, p_stage_id int, p_keys text[], p_until timestamptz
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -174,11 +168,10 @@ $$;
 
 -- Looks at the rows of a pipeline that became due since the sweep looked last, and at the next of
 -- all that are past due, unless the former are a portion; returns those that may start.
-create or replace function millrace.next_due(
+create function millrace.next_due(
   p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit int
 ) returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_look constant int := 5000;
@@ -227,9 +220,8 @@ $$;
 
 -- Starts up to so many due runs of a pipeline; returns how many. Whoever holds its progress does,
 -- so that two sweeps at once never look at the same rows.
-create or replace function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
+create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -253,10 +245,9 @@ end
 $$;
 
 -- Looks for columns by which runs are due that have no index.
-create or replace function millrace.due_findings()
+create function millrace.due_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format('due rows of pipeline %s are found by an index', p.name), i.missing is null,
     coalesce('each sweep reads the whole table: ' || i.missing, p.due_column)

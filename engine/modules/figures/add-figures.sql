@@ -6,18 +6,16 @@
 
 -- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
 -- there on each is about three times as long as the one before it.
-create or replace function millrace.bucket_bounds() returns float8[]
+create function millrace.bucket_bounds() returns float8[]
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
     7200000, 28800000, 86400000]::float8[]
 $$;
 
 -- Lists the columns of minutes, hours and totals that are added up.
-create or replace function millrace.figure_columns() returns text[]
+create function millrace.figure_columns() returns text[]
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,dequeued,
       unstarted,cost_usd,input_tokens,output_tokens,run_ms,wait_ms}'::text[]
@@ -26,9 +24,8 @@ as $$
 $$;
 
 -- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
-create or replace function millrace.add_codes(p_counts jsonb[]) returns jsonb
+create function millrace.add_codes(p_counts jsonb[]) returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   with code as (
     select k.key, sum(k.value::numeric) as n,
@@ -47,9 +44,8 @@ $$;
 -- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
 -- are counted by bucket first, those of the queue 16 places further on, so that many columns are
 -- made of few rows.
-create or replace function millrace.delta_sql() returns text
+create function millrace.delta_sql() returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     counted as (
@@ -98,9 +94,8 @@ $$;
 -- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
 -- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
 -- at once, since calls for a thousand stages would take most of the time.
-create or replace function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
+create function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     select f.pipeline_id, f.stage_id, f.at,
@@ -131,9 +126,8 @@ $$;
 
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
 -- the time, null for totals.
-create or replace function millrace.adding_sql(p_table text, p_time text) returns text
+create function millrace.adding_sql(p_table text, p_time text) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select format($q$
     insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
@@ -162,9 +156,8 @@ $$;
 
 -- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
 -- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
-create or replace function millrace.fold_figures(p_limit int default 3000) returns int
+create function millrace.fold_figures(p_limit int default 3000) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
 as $$
@@ -191,9 +184,8 @@ $$;
 
 -- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
 -- totals, which all of them have. Not while somebody else does so.
-create or replace function millrace.prune_figures(p_limit int default 10000) returns int
+create function millrace.prune_figures(p_limit int default 10000) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -250,9 +242,8 @@ end
 $$;
 
 -- Adds pulses up for a moment; of many it leaves what takes longer to the next sweep.
-create or replace function millrace.sweep_pulses() returns int
+create function millrace.sweep_pulses() returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_until timestamptz := millrace.now() + interval '100 milliseconds';
@@ -270,9 +261,8 @@ $$;
 
 -- Deletes what is older than it is kept, some thousand at a time: figures, lines of the journal,
 -- and what was spent in windows that are over.
-create or replace function millrace.prune_old() returns void
+create function millrace.prune_old() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.prune_journal();

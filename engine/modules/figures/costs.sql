@@ -12,10 +12,9 @@
 -- It plans with index look-ups alone, since it is asked for one run as for ten thousand. Views ask
 -- for each run by itself, hence one plan for all: a list of a thousand documents takes 0.2 s, and
 -- with a plan for each run took 0.9 s.
-create or replace function millrace.attempt_costs(p_runs bigint[])
+create function millrace.attempt_costs(p_runs bigint[])
 returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -59,9 +58,8 @@ $$;
 -- Keeps with their parents what children have cost, before their runs are deleted or leave a
 -- fan-out. It may hash: its caller plans with look-ups alone, by which each child would be compared
 -- with all.
-create or replace function millrace.keep_costs(p_run_ids bigint[]) returns void
+create function millrace.keep_costs(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
@@ -105,9 +103,8 @@ end
 $$;
 
 -- Adds costs by stage up.
-create or replace function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb
+create function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
   from (
@@ -121,9 +118,8 @@ $$;
 
 -- Keeps of runs that are about to be pruned what they have cost, and the last of each row. A child
 -- is counted to its parent. It may hash, as keep_costs() may.
-create or replace function millrace.keep_former_runs(p_run_ids bigint[]) returns void
+create function millrace.keep_former_runs(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
@@ -163,9 +159,8 @@ end
 $$;
 
 -- Sums the cost of one run up.
-create or replace function millrace.cost_of(p_run bigint) returns numeric
+create function millrace.cost_of(p_run bigint) returns numeric
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c
 $$;
@@ -174,10 +169,9 @@ comment on function millrace.cost_of(bigint) is
   'its descendants. Null where none named a price.';
 
 -- Sums the cost of one run up, stage by stage.
-create or replace function millrace.stage_costs(p_run bigint)
+create function millrace.stage_costs(p_run bigint)
 returns table (stage text, attempts int, cost_usd numeric)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -198,10 +192,9 @@ comment on function millrace.stage_costs(bigint) is
 
 -- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
 -- rows alone that row-level security shows to the caller.
-create or replace function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
+create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 language sql stable security definer
-set search_path = pg_catalog, pg_temp
 as $$
   select sum(c.cost_usd)
   from (

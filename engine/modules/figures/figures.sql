@@ -6,10 +6,9 @@
 -- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
 -- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
 -- the last bucket is told by its lower bound.
-create or replace function millrace.bucket_quantile(p_counts bigint[], p_share float8)
+create function millrace.bucket_quantile(p_counts bigint[], p_share float8)
 returns float8
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_bounds float8[];
@@ -42,11 +41,10 @@ end
 $$;
 
 -- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
-create or replace function millrace.figures_of(
+create function millrace.figures_of(
   p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
@@ -62,11 +60,10 @@ $$;
 -- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
 -- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
 -- ends lie in. p_by_minute: by the minute wherever minutes are kept.
-create or replace function millrace.figure_rows(
+create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.minutes
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 declare
@@ -106,7 +103,7 @@ end
 $$;
 
 -- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
-create or replace function millrace.summed_figures(
+create function millrace.summed_figures(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns table (
   at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
@@ -114,7 +111,6 @@ create or replace function millrace.summed_figures(
   cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -143,7 +139,7 @@ end
 $$;
 
 -- Tells what a stage, or a pipeline's runs, came to in a while.
-create or replace function millrace.figures(
+create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
 ) returns table (
@@ -152,7 +148,6 @@ create or replace function millrace.figures(
   cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_of record := millrace.figures_of(p_pipeline, p_stage);
@@ -182,11 +177,10 @@ comment on function millrace.figures(text, text, timestamptz, timestamptz) is
   'one sweep late; by the hour where the minutes are no longer kept.';
 
 -- Raises MR002 about a series that could not be drawn.
-create or replace function millrace.check_series(
+create function millrace.check_series(
   p_from timestamptz, p_to timestamptz, p_step interval
 ) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_from is null or p_to is null or p_from >= p_to
@@ -207,7 +201,7 @@ end
 $$;
 
 -- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
-create or replace function millrace.series(
+create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns table (
   at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
@@ -215,7 +209,6 @@ create or replace function millrace.series(
   cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_of record := millrace.figures_of(p_pipeline, p_stage);

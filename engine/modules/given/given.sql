@@ -7,12 +7,11 @@
 -- Writes what conditions of given stages read of these columns, in any version: of a column that is
 -- only compared with null, that much. named: no condition reads all of a row. pairs is null where
 -- they read no column.
-create or replace function millrace.read_by_given(
+create function millrace.read_by_given(
   p_pipeline_id int, p_columns name[], out named boolean, out reads text, out names text,
   out pairs text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   select bool_and(q.named),
@@ -42,11 +41,10 @@ $$;
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
 -- stages read; once, of rows of which that is the same. It is dropped where there are no such
 -- conditions, or one may read all of a row: then the row is built.
-create or replace function millrace.write_asked(
+create function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_name text := p_pipeline.name || '__asked';
@@ -93,9 +91,8 @@ $write$;
 
 -- Builds of rows what the conditions of given stages are asked about; null for one that may have
 -- more bytes than a worker takes.
-create or replace function millrace.asked_of_rows(p_pipeline_id int, p_ids text[]) returns jsonb[]
+create function millrace.asked_of_rows(p_pipeline_id int, p_ids text[]) returns jsonb[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce(millrace.asked_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()), array(
@@ -109,11 +106,10 @@ $$;
 -- Says of rows, null among them, which stages of a version they bring along, as texts of arrays.
 -- Rows of which the conditions read the same are asked about once. A row that is larger than a
 -- worker takes is not read: it brings nothing along.
-create or replace function millrace.brought_along(
+create function millrace.brought_along(
   p_pipeline_id int, p_version_id int, p_entity_ids text[]
 ) returns text[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -141,11 +137,10 @@ $$;
 -- Says of entities, which the caller holds, which stages the rows bring along if their first runs
 -- begin now; null of those that had a run. The queries leave a plan no choice (limit): one of a
 -- time when there were no runs would compare each with all there are now.
-create or replace function millrace.given_at_first(
+create function millrace.given_at_first(
   p_pipeline_id int, p_version_id int, p_entity_ids text[]
 ) returns text[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -181,9 +176,8 @@ end
 $$;
 
 -- Notes of new child runs, whose entities the caller holds, which stages their rows bring along.
-create or replace function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
+create function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -224,10 +218,9 @@ $$;
 
 -- Notes of new runs that their rows have been through all stages before one, by another way than a
 -- run that is known: they were adopted, or their runs have been pruned.
-create or replace function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
+create function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.runs r
@@ -249,10 +242,9 @@ end
 $$;
 
 -- Picks the runs whose rows brought the output of a stage along.
-create or replace function millrace.given_runs(p_stage_id int, p_run_ids bigint[])
+create function millrace.given_runs(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -268,10 +260,9 @@ $$;
 -- stages that their rows bring along, and stages whose condition does not hold. So a row may begin
 -- in mid-pipeline by what it brings; where a stage before it has work to do, the stage's need is
 -- missing. Returns the runs that are to begin still: a user's trigger may have ended some.
-create or replace function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
+create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_earlier_id int;
@@ -310,19 +301,17 @@ end
 $$;
 
 -- Says why a stage is skipped whose output the row brought along.
-create or replace function millrace.why_given() returns jsonb
+create function millrace.why_given() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '{"code": "skipped", "message": "the row brought its result along"}'::jsonb
 $$;
 
 -- Forgets of runs that start over what their rows brought along of these stages: whoever starts a
 -- stage over wants it and what comes after it done anew.
-create or replace function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
+create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.runs r
@@ -333,9 +322,8 @@ end
 $$;
 
 -- Remembers the rows of runs that are about to be pruned, where it counts which run was the first.
-create or replace function millrace.remember_begun(p_run_ids bigint[]) returns void
+create function millrace.remember_begun(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.begun_rows (pipeline_id, entity_id)
@@ -349,10 +337,9 @@ end
 $$;
 
 -- Forgets that these rows, which are deleted, had runs; null: all rows of the pipeline.
-create or replace function millrace.forget_begun(p_pipeline_id int, p_entity_ids text[])
+create function millrace.forget_begun(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from millrace.begun_rows b

@@ -10,12 +10,11 @@
 -- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
 -- itself says of when it begins. p_shown: the entities show it as queued already. p_anew: it works
 -- even where its input is as before, as one does that somebody named.
-create or replace function millrace.begin_stage(
+create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_skipped record;
@@ -51,9 +50,8 @@ end
 $$;
 
 -- Leaves these out of a list of ids. "not in" looks each up; "<> all" would compare it with all.
-create or replace function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
+create function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select i.id
@@ -64,11 +62,10 @@ $$;
 
 -- Picks the runs in which a stage is not to begin, and says why: the skip of a need cascades,
 -- nobody asked for it, the row brought its result along, or its condition does not hold.
-create or replace function millrace.runs_to_skip(
+create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   for run_ids, why in
@@ -117,18 +114,16 @@ end
 $$;
 
 -- Says why a stage is skipped whose condition does not hold.
-create or replace function millrace.why_unmet() returns jsonb
+create function millrace.why_unmet() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
 -- Begins whatever may begin in held runs and has not. Runs that go on after they were over need it:
 -- their end may have come before some stage began.
-create or replace function millrace.begin_open(p_run_ids bigint[]) returns int[]
+create function millrace.begin_open(p_run_ids bigint[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
@@ -151,10 +146,9 @@ $$;
 
 -- Does what advance() leaves out when a stage is done: tallies a stage that is counted by the
 -- parent, and begins conditional followers. A map that is done satisfies every threshold on it.
-create or replace function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
+create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if (select s.counted_by_parent from millrace.stages s
@@ -172,10 +166,9 @@ $$;
 
 -- Begins the conditional followers of a stage that may begin in these runs and have not: they need
 -- it, or wait for a threshold on it.
-create or replace function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
+create function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_follower record;
@@ -213,10 +206,9 @@ end
 $$;
 
 -- Skips a stage in these runs, says why, and goes on to what follows it.
-create or replace function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.add_skipped(p_stage_id, p_run_ids, p_why);
@@ -226,10 +218,9 @@ $$;
 
 -- Adds a skipped attempt of a stage to these runs and shows it, unless nobody asked for the stage:
 -- then it stays pending to whoever looks at the row.
-create or replace function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+create function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -267,10 +258,9 @@ $$;
 -- Readies what follows a skipped stage and finishes runs, as complete() does for the stage that it
 -- completes. A user's trigger may have deleted or ended a run, or started the stage over, while the
 -- skip was shown: then there is nothing to go on from.
-create or replace function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
+create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_runs bigint[] := array(
@@ -312,10 +302,9 @@ $$;
 -- Follows a failure for good with a skipped attempt, so that the run goes on without the stage. A
 -- user's trigger may have started the stage over while its failure was shown: then there is nothing
 -- to go on from.
-create or replace function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
+create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -351,11 +340,10 @@ $$;
 
 -- Begins what may begin beside the stage that new runs start at: branches that the previous run
 -- left unfinished go on too, or the run could never end. Returns the stages with work.
-create or replace function millrace.start_sibling_branches(
+create function millrace.start_sibling_branches(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_other record;
@@ -410,10 +398,9 @@ $$;
 -- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
 -- history and clears the columns. Children that came late for a stage which was over are abandoned,
 -- since those that start anew must not meet them.
-create or replace function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
+create function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.supersede(array[p_run.id], p_stage_ids);

@@ -9,10 +9,9 @@
 -- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
 -- asks for, all of them will do. A map that is done (finished, skipped, gone on without) satisfies
 -- all.
-create or replace function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
+create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_after record;
@@ -60,9 +59,8 @@ $$;
 
 -- Picks the runs in which a stage may begin and has not: it has no attempt that counts, its needs
 -- are done and its thresholds hold.
-create or replace function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -92,9 +90,8 @@ $$;
 -- row, without the engine's own columns, and the results of its needs. No document is built of a
 -- row that is larger than a worker takes, or a few such rows would keep their neighbours from being
 -- recorded: the stage begins there, and its claim refuses the row.
-create or replace function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline_id int := (

@@ -6,10 +6,9 @@
 
 -- Completes attempts of one stage: those whose runs it ends, and the others. Returns the stages
 -- that got work.
-create or replace function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
+create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ended record;
@@ -44,10 +43,9 @@ $$;
 -- Finds the runs that these results end, and the name of the first condition that holds. A
 -- condition is asked about the row, without the engine's own columns, and the result. No document
 -- is built of a row that is larger than a worker takes: of such a row no condition on it holds.
-create or replace function millrace.endings_of(p_stage_id int, p_items millrace.work[])
+create function millrace.endings_of(p_stage_id int, p_items millrace.work[])
 returns table (run_id bigint, name text)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_asked record;
@@ -92,11 +90,10 @@ $$;
 -- started | waiting | queued → completed for the last attempts of runs that end under a name. All
 -- of it before the first projection: a user's trigger on the entity may queue a stage anew there
 -- and then.
-create or replace function millrace.complete_and_end(
+create function millrace.complete_and_end(
   p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -149,9 +146,8 @@ end
 $$;
 
 -- Skips whatever is not done in runs that have ended under a name. Returns the stages, in order.
-create or replace function millrace.skip_the_rest(p_run_ids bigint[]) returns int[]
+create function millrace.skip_the_rest(p_run_ids bigint[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -182,10 +178,9 @@ $$;
 
 -- Tallies for their parents what child runs that ended under a name have done last, at the stages
 -- that a threshold counts.
-create or replace function millrace.tally_done(p_stage_ids int[], p_run_ids bigint[])
+create function millrace.tally_done(p_stage_ids int[], p_run_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.child_tallies (fan_out_id, stage_id, done)
@@ -205,10 +200,9 @@ $$;
 
 -- Shows a stage as skipped on the entities of runs that have ended under a name, unless a user's
 -- trigger has started them anew since.
-create or replace function millrace.show_skipped_rest(p_stage_id int, p_run_ids bigint[])
+create function millrace.show_skipped_rest(p_stage_id int, p_run_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.show_stage(p_stage_id, array(
@@ -225,9 +219,8 @@ $$;
 
 -- Takes back, in a held run that goes on, that it had ended under a name: what was skipped for that
 -- is pending again.
-create or replace function millrace.take_ending_back(p_run millrace.runs) returns void
+create function millrace.take_ending_back(p_run millrace.runs) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_run.ended_as is null then

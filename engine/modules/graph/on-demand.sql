@@ -5,10 +5,9 @@
 -- the results before it copied (kernel/new-runs.sql).
 
 -- Picks the runs in whose version a stage begins on demand alone.
-create or replace function millrace.undemanded_runs(p_stage_id int, p_run_ids bigint[])
+create function millrace.undemanded_runs(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -22,9 +21,8 @@ end
 $$;
 
 -- Says why a stage is skipped that nobody has asked for, or that comes after one.
-create or replace function millrace.why_undemanded() returns jsonb
+create function millrace.why_undemanded() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '{"code": "skipped", "message": "nobody asked for it", "dependents": true,
     "on_demand": true}'::jsonb

@@ -5,10 +5,9 @@
 -- asks for the runs between two ids.
 
 -- Proves what must always hold.
-create or replace function millrace.check_invariants()
+create function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults f
   union all

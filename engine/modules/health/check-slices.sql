@@ -5,9 +5,8 @@
 -- the sums of those with many children) only check_invariants() looks at.
 
 -- Says where a slice of so many runs ends; the last one has no end, and so has what lost its run.
-create or replace function millrace.slice_end(p_after bigint, p_limit int) returns bigint
+create function millrace.slice_end(p_after bigint, p_limit int) returns bigint
 language sql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
   select coalesce((
@@ -20,10 +19,9 @@ as $$
 $$;
 
 -- Checks the runs between two ids in one statement.
-create or replace function millrace.check_between(p_after bigint, p_until bigint)
+create function millrace.check_between(p_after bigint, p_until bigint)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select f.rule, f.run_id, f.attempt_id, f.detail
   from millrace.run_faults f
@@ -51,13 +49,10 @@ as $$
 $$;
 
 -- Checks the next so many runs after one.
-create or replace function millrace.check_slice(p_after bigint, p_limit int)
+create function millrace.check_slice(p_after bigint, p_limit int)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 begin
   return query
@@ -71,9 +66,8 @@ comment on function millrace.check_slice(bigint, int) is
 
 -- Checks the next slice, for the sweep, and reports what it found. Returns how many faults; null
 -- where it is not time for another round, or somebody else is at it.
-create or replace function millrace.go_on_checking(p_limit int) returns int
+create function millrace.go_on_checking(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -117,10 +111,9 @@ $$;
 
 -- Looks for violated invariants: in the newest runs, in those where the sweep has found something,
 -- or everywhere.
-create or replace function millrace.invariant_findings(p_deep boolean)
+create function millrace.invariant_findings(p_deep boolean)
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare

@@ -4,10 +4,9 @@
 -- and if not what helps. doctor() joins what they find.
 
 -- Looks at the settings. A Vault that cannot be read is a finding, not an error.
-create or replace function millrace.setting_findings()
+create function millrace.setting_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_url text;
@@ -42,10 +41,9 @@ $$;
 
 -- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
 -- functions answered to wake-ups.
-create or replace function millrace.doorbell_findings()
+create function millrace.doorbell_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_swept timestamptz := (
@@ -88,10 +86,9 @@ $$;
 
 -- Looks for functions that are not there, by what their last wake-up was answered, and counts, to
 -- a cap, what is queued for them.
-create or replace function millrace.missing_function_finding()
+create function millrace.missing_function_finding()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 begin
@@ -123,10 +120,9 @@ end
 $$;
 
 -- Looks at work that nobody takes, but for what waits for its limits.
-create or replace function millrace.ready_work_finding()
+create function millrace.ready_work_finding()
 returns table (what text, ok boolean, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with waiting as materialized (
     select s, p.name as pipeline, w.since
@@ -159,9 +155,8 @@ $$;
 -- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
 -- column that was dropped or renamed since stops every claim. One that was added is not sent to the
 -- stages, which matters to nobody where it belongs to a stage.
-create or replace function millrace.attachment_fault(p_pipeline text) returns text
+create function millrace.attachment_fault(p_pipeline text) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
@@ -189,10 +184,9 @@ end
 $$;
 
 -- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
-create or replace function millrace.pipeline_findings()
+create function millrace.pipeline_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -232,10 +226,9 @@ end
 $$;
 
 -- Looks for stages with a bound at which runs are late.
-create or replace function millrace.time_findings()
+create function millrace.time_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -254,10 +247,9 @@ end
 $$;
 
 -- Looks at the errors of the last hour, by the index of the log.
-create or replace function millrace.error_finding()
+create function millrace.error_finding()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -275,10 +267,9 @@ end
 $$;
 
 -- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
-create or replace function millrace.doctor(p_deep boolean default false)
+create function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query select f.what, f.ok, f.detail from millrace.setting_findings() f;

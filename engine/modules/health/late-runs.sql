@@ -1,9 +1,8 @@
 -- Runs that are later at a stage than its bound
 
 -- Picks the alerts whose execution goes on and is older than the bound of today.
-create or replace function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
+create function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -28,9 +27,8 @@ $$;
 
 -- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
 -- or not; of open alerts it looks at the first 10,000.
-create or replace function millrace.late_runs(p_stage_id int) returns bigint
+create function millrace.late_runs(p_stage_id int) returns bigint
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -59,9 +57,8 @@ $$;
 
 -- Counts them stage by stage, of all alerts that are open the first 10,000. It looks whether the
 -- first 1,000 still hold, and takes the sweep's word for the others.
-create or replace function millrace.late_counts() returns table (stage_id int, late bigint)
+create function millrace.late_counts() returns table (stage_id int, late bigint)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -1,9 +1,8 @@
 -- What the entity tables and the runs say of each other
 
 -- Lists the status columns that a table has of a pipeline's stages; null for another projection.
-create or replace function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text
+create function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -21,12 +20,11 @@ $$;
 -- A row that never had a run was not written by the engine: a restored dump, or an insert under
 -- triggers that were switched off. A table that was dropped, or a key that was renamed, is
 -- doctor()'s to name.
-create or replace function millrace.row_faults(
+create function millrace.row_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 )
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline record;

@@ -8,10 +8,9 @@
 -- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
 -- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
 -- cannot see to it that its tables are never read whole.
-create or replace function millrace.held_counts()
+create function millrace.held_counts()
 returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
 as $$
 begin
@@ -40,13 +39,12 @@ $$;
 -- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
 -- What is ready, in backoff and dead it counts to p_most a stage. Started attempts stand at the
 -- head of the queue's index.
-create or replace function millrace.live_counts(p_most int default 1000)
+create function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
   oldest_due_at timestamptz, oldest_open_at timestamptz
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_sort = off set jit = off
 as $$
@@ -171,7 +169,7 @@ comment on view millrace.job_outcomes is
   'how many of them completed, and how many passed their deadline.';
 
 -- Lists what a run has been through, attempt by attempt.
-create or replace function millrace.timeline(p_run bigint)
+create function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
   retry_count int, queued_at timestamptz, started_at timestamptz, finished_at timestamptz,
@@ -179,7 +177,6 @@ returns table (
   superseded boolean, error_stack text
 )
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,

@@ -5,20 +5,18 @@
 -- by what those before them have told; and an isolate that ended without a word had taken too much.
 
 -- Bounds what a worker has reckoned, so that a wrong word stops no stage: milliseconds of CPU.
-create or replace function millrace.bounded_cpu(p_cpu_ms float8) returns real
+create function millrace.bounded_cpu(p_cpu_ms float8) returns real
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select least(greatest(p_cpu_ms, 0.5), 500)::real
 $$;
 
 -- Keeps what a worker says that a row of its stage takes; and chooses anew how many workers with
 -- how many rows each a stage has that says how many are to be in work at once.
-create or replace function millrace.learn_row_cost(
+create function millrace.learn_row_cost(
   p_stage_id int, p_cpu_ms real, p_bytes bigint
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.row_costs as c (stage_id, cpu_ms, memory_bytes, learned_at)
@@ -39,9 +37,8 @@ $$;
 
 -- Learns from isolates that ended without a word while they held rows of a stage: a row takes twice
 -- what was thought, but no more than the whole of what they had, shared by all rows they had taken.
-create or replace function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[]) returns void
+create function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.row_costs as c (stage_id, cpu_ms, lives_cut, learned_at)
@@ -72,9 +69,8 @@ $$;
 -- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
 -- once: as many in a batch as an isolate bears by what a row takes of its CPU and memory, and so
 -- many workers that all together have these places. Fifty at most: a batch is one call.
-create or replace function millrace.choose_places(p_stage_id int) returns void
+create function millrace.choose_places(p_stage_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.stages s
@@ -98,13 +94,12 @@ $$;
 
 -- Reads how many rows of a stage may be in work at once, in which batches and by how many workers,
 -- and what a row takes of an isolate as far as anybody has learned.
-create or replace function millrace.places_of(
+create function millrace.places_of(
   p_stage millrace.stages,
   out at_once int, out batch_size int, out max_workers int, out row_cpu_ms numeric,
   out row_memory bigint, out lives_cut int
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   batch_size := p_stage.batch_size;
@@ -118,13 +113,12 @@ end
 $$;
 
 -- Explains how many rows of each stage of a pipeline are in work at once, and why.
-create or replace function millrace.explain(p_pipeline text)
+create function millrace.explain(p_pipeline text)
 returns table (
   stage text, at_once int, batch_size int, max_workers int, row_cpu_ms numeric,
   row_memory text, why text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (select from millrace.pipelines p where p.name = p_pipeline) then

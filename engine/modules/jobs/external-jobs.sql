@@ -7,10 +7,9 @@
 -- is none. A job whose deadline passed, or whose worker was lost, may still end well. Its result is
 -- as good as that of the job that was bought after it, unless somebody has voided it since: by
 -- starting the stage over, a reset, a cancel, or by ending an attempt by hand.
-create or replace function millrace.successor_of(p_attempt millrace.attempts)
+create function millrace.successor_of(p_attempt millrace.attempts)
 returns millrace.attempts
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_newest millrace.attempts;
@@ -45,11 +44,10 @@ $$;
 -- that it is about. late: the places of those that an earlier submission of the stage bought. Call
 -- it after the locks: a sweep that replaces an attempt while a callback is on its way must not make
 -- that callback stale.
-create or replace function millrace.address_ends(
+create function millrace.address_ends(
   p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_attempt millrace.attempts;
@@ -90,11 +88,10 @@ end
 $$;
 
 -- Locks, addresses, judges and records the ends of external jobs.
-create or replace function millrace.record_ends(
+create function millrace.record_ends(
   p_items millrace.work[], out verdicts json, out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '2s'
 as $$
 declare
@@ -120,17 +117,9 @@ begin
 end
 $$;
 
-create or replace function public.millrace_resume(p_items json) returns jsonb
+create function public.millrace_resume(p_items json) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_done record;
@@ -167,21 +156,11 @@ comment on function public.millrace_resume(json) is
   'The end of external jobs, by a verified callback or by polling: the first one wins. Items: '
   '{submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and '
   'trace_id, where given, must be the attempt''s.';
-revoke all on function public.millrace_resume(json) from public, anon, authenticated;
-grant execute on function public.millrace_resume(json) to service_role;
 
-create or replace function public.millrace_poll(p_limit int, p_poll_ms int default null)
+create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -231,13 +210,10 @@ $$;
 comment on function public.millrace_poll(int, int) is
   'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. '
   'awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.';
-revoke all on function public.millrace_poll(int, int) from public, anon, authenticated;
-grant execute on function public.millrace_poll(int, int) to service_role;
 
 -- Raises MR002 unless this is what millrace_note_jobs() takes.
-create or replace function millrace.check_job_states(p_jobs jsonb) returns void
+create function millrace.check_job_states(p_jobs jsonb) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault record;
@@ -270,17 +246,9 @@ $$;
 -- A poller reports its jobs every few seconds, and most reports change nothing: while a job waits,
 -- its deadline moves only once half of it has passed, and its start is noted once. A row that
 -- somebody holds is left to the next report.
-create or replace function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
+create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_bitmapscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -325,5 +293,3 @@ comment on function public.millrace_note_jobs(jsonb) is
   'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being '
   'queued or running. Where a stage''s deadline counts from the start, it does not run while the '
   'job is queued. noted: how many rows that changed.';
-revoke all on function public.millrace_note_jobs(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_note_jobs(jsonb) to service_role;

@@ -1,10 +1,9 @@
 -- What doctor() tells of pg_cron's jobs and of jobs at services
 
 -- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
-create or replace function millrace.schedule_findings()
+create function millrace.schedule_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
@@ -37,10 +36,9 @@ end
 $$;
 
 -- Looks at jobs at services: that they can be asked after and finished, and end in time.
-create or replace function millrace.job_findings()
+create function millrace.job_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_faulty text := millrace.faulty_jobs();

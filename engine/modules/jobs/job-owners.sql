@@ -9,9 +9,8 @@
 -- deadline passed or whose worker was lost, which a late result may still serve; else whichever had
 -- it last. Returns null where there is none, or where two wait: two services may give the same id,
 -- and neither may have the other's job.
-create or replace function millrace.attempt_of_job(p_job_id text) returns millrace.attempts
+create function millrace.attempt_of_job(p_job_id text) returns millrace.attempts
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_found millrace.attempts[];
@@ -47,12 +46,9 @@ end
 $$;
 
 -- Tells job-complete which function a callback goes to.
-create or replace function public.millrace_job_owner(p_job jsonb) returns jsonb
+create function public.millrace_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_attempt millrace.attempts;
@@ -94,17 +90,12 @@ comment on function public.millrace_job_owner(jsonb) is
   'stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by '
   '{job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to '
   'count.';
-revoke all on function public.millrace_job_owner(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_job_owner(jsonb) to service_role;
 
 -- Notes faults on attempts that wait for jobs. It locks those alone that change, and skips what
 -- somebody holds: the next poll says it again.
-create or replace function public.millrace_note_faults(p_faults jsonb) returns jsonb
+create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_bitmapscan = off
-set enable_mergejoin = off set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_key
 as $$
 declare
   v_noted int;
@@ -136,14 +127,11 @@ comment on function public.millrace_note_faults(jsonb) is
   'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
   'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
   'noted: how many attempts that changed.';
-revoke all on function public.millrace_note_faults(jsonb) from public, anon, authenticated;
-grant execute on function public.millrace_note_faults(jsonb) to service_role;
 
 -- Writes each fault onto the attempt that waits for its job, where it says something new; returns
 -- how many those are. A fault that names no attempt stands in the log alone.
-create or replace function millrace.note_on_attempts(p_faults jsonb) returns int
+create function millrace.note_on_attempts(p_faults jsonb) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_noted int;
@@ -184,9 +172,8 @@ $$;
 
 -- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
 -- null when nothing does. Of many that wait it looks at the 10,000 whose deadlines come first.
-create or replace function millrace.faulty_jobs() returns text
+create function millrace.faulty_jobs() returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (

@@ -8,9 +8,8 @@
 -- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
 -- else not at all. Nobody waits for another's row of cron.job: who is too late leaves it to the
 -- next sweep.
-create or replace function millrace.schedule_polls() returns void
+create function millrace.schedule_polls() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -47,12 +46,9 @@ $$;
 
 -- Wakes the completion poller if a waiting job is due to be asked for; else it costs one index
 -- probe.
-create or replace function millrace.wake_job_poll() returns boolean
+create function millrace.wake_job_poll() returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -66,9 +62,8 @@ $$;
 
 -- Sees to it that the poller is scheduled as it should be, and wakes it where nobody has polled for
 -- a minute.
-create or replace function millrace.keep_polling() returns void
+create function millrace.keep_polling() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.schedule_polls();

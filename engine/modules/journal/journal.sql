@@ -7,7 +7,7 @@
 -- Writes a line and returns its number. p_said may name more of it: id, runs, filter, reason,
 -- request_id, request_print, bulk_id, outcome, and subject and key where they are not the
 -- session's.
-create or replace function millrace.note(
+create function millrace.note(
   p_verb text,
   p_pipeline text,
   p_stage text default null,
@@ -15,7 +15,6 @@ create or replace function millrace.note(
   p_said jsonb default '{}')
 returns bigint
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -45,9 +44,8 @@ end
 $$;
 
 -- Refuses to change a line, and to delete one that is younger than journal_days.
-create or replace function millrace.keep_journal() returns trigger
+create function millrace.keep_journal() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if tg_op = 'DELETE' then
@@ -75,9 +73,8 @@ referencing old table as gone
 for each statement execute function millrace.keep_journal();
 
 -- Deletes some lines that are older than journal_days, and bulks that are as old and over.
-create or replace function millrace.prune_journal() returns void
+create function millrace.prune_journal() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_before timestamptz := millrace.now()
@@ -100,9 +97,8 @@ end
 $$;
 
 -- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
-create or replace function millrace.note_switched() returns trigger
+create function millrace.note_switched() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_verb text := case when new.enabled then 'unpause' else 'pause' end;

@@ -12,10 +12,9 @@
 
 -- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
 -- each.
-create or replace function millrace.pressures_in(p_limits jsonb)
+create function millrace.pressures_in(p_limits jsonb)
 returns table (place text[], stage text, backlog int)
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case jsonb_typeof(p_limits -> 'back_pressure')
       when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
@@ -27,10 +26,9 @@ $$;
 
 -- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
 -- could wait for this pipeline itself.
-create or replace function millrace.check_foreign_pressures(p_stage jsonb, p_pipeline text)
+create function millrace.check_foreign_pressures(p_stage jsonb, p_pipeline text)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pressure record;
@@ -70,9 +68,8 @@ $$;
 
 -- define() writes which stages of a pipeline are held back by which. What is queued at one of them
 -- is checked there, so the stages before it are not on the way.
-create or replace function millrace.save_back_pressures(p_pipeline_id int) returns void
+create function millrace.save_back_pressures(p_pipeline_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   delete from millrace.back_pressures b
@@ -109,9 +106,8 @@ $$;
 
 -- Makes the caller the only one who takes what the later stages of a stage hold back, until it
 -- commits; false where somebody else is. Everybody tries them in the order of their ids.
-create or replace function millrace.pass_back_pressure(p_stage_id int) returns boolean
+create function millrace.pass_back_pressure(p_stage_id int) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_later_id int;
@@ -134,9 +130,8 @@ $$;
 -- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
 -- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
 -- both. The queries leave a plan no choice (limit): it would compare all that is queued anywhere.
-create or replace function millrace.room_before_later(p_stage_id int) returns int
+create function millrace.room_before_later(p_stage_id int) returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -188,9 +183,8 @@ end
 $$;
 
 -- Lists the keys of a stage from which nothing is taken now, since a service refuses them.
-create or replace function millrace.keys_refused_at(p_stage_id int) returns text[]
+create function millrace.keys_refused_at(p_stage_id int) returns text[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -202,9 +196,8 @@ end
 $$;
 
 -- Lists a stage that holds others back, with those on the way to it.
-create or replace function millrace.stages_to(p_later_id int) returns setof int
+create function millrace.stages_to(p_later_id int) returns setof int
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select p_later_id
   union
@@ -235,10 +228,9 @@ comment on view millrace.pressure_faults is
 
 -- Says whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
 -- contain one another would never end.
-create or replace function millrace.contains_pipeline(p_pipeline_id int, p_name text)
+create function millrace.contains_pipeline(p_pipeline_id int, p_name text)
 returns boolean
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with recursive inside as (
     select p_pipeline_id as id

@@ -13,9 +13,8 @@
 -- key_rate learns of the key that was refused, and leaves others alone.
 
 -- Makes the bucket of a rate that nothing was taken of.
-create or replace function millrace.full_bucket() returns millrace.bucket
+create function millrace.full_bucket() returns millrace.bucket
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_bucket millrace.bucket;
@@ -28,9 +27,8 @@ end
 $$;
 
 -- Says which part of its rate a bucket has now.
-create or replace function millrace.share_now(p_bucket millrace.bucket) returns float8
+create function millrace.share_now(p_bucket millrace.bucket) returns float8
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_bucket.lowered_at is null then
@@ -43,10 +41,9 @@ $$;
 
 -- Says what the bucket of a rate holds now: infinity without a rate. While a service has asked for
 -- patience it does not fill; and its rate and its burst are those that it learned.
-create or replace function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
+create function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
 returns float8
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_count float8 := (p_rate ->> 'count')::float8;
@@ -67,11 +64,10 @@ $$;
 
 -- Says how many whole tokens may be taken of a bucket now; and where that is none, when there is
 -- one.
-create or replace function millrace.room_in(
+create function millrace.room_in(
   p_rate jsonb, p_bucket millrace.bucket, out room float8, out opens_at timestamptz
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -88,10 +84,9 @@ end
 $$;
 
 -- Takes tokens of a bucket; a negative number gives them back.
-create or replace function millrace.drawn(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
+create function millrace.drawn(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
 returns millrace.bucket
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   p_bucket.tokens := millrace.tokens_in(p_rate, p_bucket) - p_taken;
@@ -102,10 +97,9 @@ $$;
 
 -- Brings the times of a bucket to the clock where that was set back: it fills, its rate creeps
 -- back, and a service is heeded for as long as it asked, from the clock's new time on.
-create or replace function millrace.on_the_clock(p_bucket millrace.bucket)
+create function millrace.on_the_clock(p_bucket millrace.bucket)
 returns millrace.bucket
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -123,9 +117,8 @@ end
 $$;
 
 -- Makes a bucket forget what it learned.
-create or replace function millrace.unlearned(p_bucket millrace.bucket) returns millrace.bucket
+create function millrace.unlearned(p_bucket millrace.bucket) returns millrace.bucket
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   p_bucket.share := 1;
@@ -141,10 +134,9 @@ $$;
 -- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
 -- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest, of each
 -- key where the limit has a rate for each.
-create or replace function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
+create function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
@@ -173,11 +165,10 @@ $$;
 -- Halves the rate of a bucket by a refusal, unless that is of a call that began before the last
 -- halving; and takes nothing more until the service's time is over. What the bucket held is gone
 -- but for one token, which finds out how the service is by then.
-create or replace function millrace.lowered(
+create function millrace.lowered(
   p_rate jsonb, p_bucket millrace.bucket, p_refusal millrace.limit_refusals
 ) returns millrace.bucket
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_share float8 := millrace.share_now(p_bucket);
@@ -205,9 +196,8 @@ $$;
 
 -- Reads the refusals that came for a limit since it last learned, and forgets what it learned
 -- once it has its whole rate back. The caller has locked the limit.
-create or replace function millrace.learn(p_limit_id int) returns void
+create function millrace.learn(p_limit_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;
@@ -246,9 +236,8 @@ $$;
 
 -- Announces the sleeping groups of a limit's stages, or of one key of it, so that the next claim
 -- looks at them: what they sleep for may be over.
-create or replace function millrace.wake_keys(p_limit_id int, p_key text) returns void
+create function millrace.wake_keys(p_limit_id int, p_key text) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.arrivals (stage_id, concurrency_group, due_at)
   select g.stage_id, g.concurrency_group, millrace.now()
@@ -261,9 +250,8 @@ $$;
 
 -- Brings the keys of a limit to the clock where that was set back, and forgets those that have
 -- their whole rate. The caller has locked the limit.
-create or replace function millrace.sweep_limit_keys(p_limit_id int) returns void
+create function millrace.sweep_limit_keys(p_limit_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -295,9 +283,8 @@ $$;
 
 -- Forgets what a shared limit has learned, of one key where that is named, and wakes its stages;
 -- false where there was nothing. The caller has locked the limit.
-create or replace function millrace.forget_refusals(p_limit_id int, p_key text) returns boolean
+create function millrace.forget_refusals(p_limit_id int, p_key text) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;

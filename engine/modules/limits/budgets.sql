@@ -13,9 +13,8 @@
 
 -- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
 -- named anything that it used. Where one named tokens and no price, it costs no dollars.
-create or replace function millrace.average_use(p_stage_id int, p_kind text) returns numeric
+create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -29,9 +28,8 @@ end
 $$;
 
 -- Says when the present window of so much in per_seconds began.
-create or replace function millrace.window_start(p_amount jsonb) returns timestamptz
+create function millrace.window_start(p_amount jsonb) returns timestamptz
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
@@ -41,9 +39,8 @@ end
 $$;
 
 -- Says when the present window of so much in per_seconds is over.
-create or replace function millrace.window_end(p_amount jsonb) returns timestamptz
+create function millrace.window_end(p_amount jsonb) returns timestamptz
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return millrace.window_start(p_amount)
@@ -54,13 +51,12 @@ $$;
 -- Says what has been spent under a shared limit in the present window, and what is in flight will
 -- cost. One statement, hence one snapshot: who ends an attempt inserts the one and deletes the
 -- other.
-create or replace function millrace.spent_under(
+create function millrace.spent_under(
   p_limit millrace.limits,
   p_kind text,
   out spent numeric,
   out bound numeric)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_since timestamptz := millrace.window_start(p_limit.limits -> 'spending');
@@ -84,13 +80,12 @@ end
 $$;
 
 -- Says how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
-create or replace function millrace.room_in_budget(
+create function millrace.room_in_budget(
   p_limit millrace.limits,
   p_stage millrace.stages,
   p_wanted int)
 returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kind text;
@@ -120,12 +115,11 @@ $$;
 
 -- Says whether what is left of a shared limit's budget pays for no attempt of a stage, by what has
 -- been spent: what is in flight may yet turn out cheaper.
-create or replace function millrace.is_spent_under(
+create function millrace.is_spent_under(
   p_limit millrace.limits,
   p_stage_id int)
 returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kind text;
@@ -144,9 +138,8 @@ end
 $$;
 
 -- Says whether a budget pays for nothing more of a stage in this window.
-create or replace function millrace.is_spent(p_stage millrace.stages) returns boolean
+create function millrace.is_spent(p_stage millrace.stages) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce(p_stage.limits ? 'shared', false)
@@ -163,10 +156,9 @@ $$;
 -- Notes what attempts that have just ended say they used, under each shared limit of their stage
 -- that has spending; and how services refused them, under those that are adaptive. p_items have
 -- ended, failed ones too.
-create or replace function millrace.note_shared(p_stage_id int, p_items millrace.work[])
+create function millrace.note_shared(p_stage_id int, p_items millrace.work[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_usages jsonb[] := array(
@@ -199,9 +191,8 @@ $$;
 -- ends. It deletes and adds in one statement, hence one snapshot: nothing is lost or counted twice.
 -- The sum has the latest time of its parts, so that a window that is made shorter rather counts too
 -- much.
-create or replace function millrace.sum_limit_uses(p_limit int) returns void
+create function millrace.sum_limit_uses(p_limit int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;

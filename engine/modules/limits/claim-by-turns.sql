@@ -2,12 +2,11 @@
 
 -- queued → started for up to p_share due attempts of each group, as far as its key has places and
 -- tokens. Returns them, each with its group.
-create or replace function millrace.take_from_groups(
+create function millrace.take_from_groups(
   p_stage millrace.stages, p_groups text[], p_share int, p_token uuid, p_now timestamptz,
   out attempt_ids bigint[], out groups text[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with visited as materialized (
@@ -41,10 +40,9 @@ end
 $$;
 
 -- Says when a claim that took nothing from the groups is to ask again; null: not by waiting.
-create or replace function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamptz)
+create function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamptz)
 returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case
@@ -67,7 +65,7 @@ $$;
 
 -- queued → started for up to p_room attempts, round by round: each round takes a share from every
 -- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
-create or replace function millrace.take_by_turns(
+create function millrace.take_by_turns(
   p_stage millrace.stages,
   p_worker_id uuid,
   p_room int,
@@ -77,7 +75,6 @@ create or replace function millrace.take_by_turns(
   out attempt_ids bigint[],
   out wait_ms int)
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_groups text[];
@@ -117,12 +114,11 @@ $$;
 
 -- queued → started at a stage with groups for what may share its isolate, under one lease. When it
 -- takes nothing, wait_ms says after how long to ask again; null: not by waiting.
-create or replace function millrace.claim_by_turns(
+create function millrace.claim_by_turns(
   p_stage millrace.stages, p_worker millrace.workers, p_room int, inout own millrace.limits,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -10,10 +10,9 @@
 
 -- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
 -- limits. Returns the stages that got work.
-create or replace function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
+create function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
@@ -23,10 +22,9 @@ end
 $$;
 
 -- Passes what has just been queued at a gate without limits. Returns the stages that got work.
-create or replace function millrace.pass_if_open(p_stage_id int, p_run_ids bigint[])
+create function millrace.pass_if_open(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if (select s.limits is null from millrace.stages s where s.id = p_stage_id) then
@@ -38,10 +36,9 @@ $$;
 
 -- Makes the work items of what is queued at a gate in held runs. A user's trigger on what was shown
 -- may have ended a run, or the attempt.
-create or replace function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
+create function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
 returns millrace.work[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -58,10 +55,9 @@ $$;
 
 -- Passes what has just been queued at a gate in held runs, where nothing is queued before it and
 -- the gate's limits are free at once; the sweep passes the rest. Returns the stages that got work.
-create or replace function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
+create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -106,10 +102,9 @@ end
 $$;
 
 -- Takes tokens for what a gate passes, which has no place in work.
-create or replace function millrace.take_at_gate(p_stage millrace.stages, p_taken int)
+create function millrace.take_at_gate(p_stage millrace.stages, p_taken int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.take_tokens(p_stage.id, p_taken);
@@ -122,12 +117,11 @@ $$;
 -- queued → completed at a gate, for held attempts. Where they are part of a start that no tenant
 -- has been charged with, what follows is. p_guarded: one that the database refuses fails alone, or
 -- is put off, as that says. Says how many passed, and which stages got work.
-create or replace function millrace.pass(
+create function millrace.pass(
   p_stage millrace.stages, p_items millrace.work[], p_guarded boolean default false,
   out passed int, out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_began_at timestamptz := millrace.now();

@@ -7,13 +7,12 @@
 
 -- Lists the groups with arrivals behind the one named, up to so many: each once, however many
 -- arrivals it has, by a loose scan from one group to the next.
-create or replace function millrace.groups_with_arrivals(
+create function millrace.groups_with_arrivals(
   p_stage_id int,
   p_after text,
   p_limit int)
 returns text[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -42,7 +41,7 @@ $$;
 
 -- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
 -- they are due. Returns the keys of which slots were freed.
-create or replace function millrace.read_arrivals(
+create function millrace.read_arrivals(
   p_stage_id int,
   p_groups text[],
   p_each int,
@@ -50,7 +49,6 @@ create or replace function millrace.read_arrivals(
   p_now timestamptz)
 returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_freed text[];
@@ -101,13 +99,12 @@ $$;
 -- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
 -- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
 -- Returns the stage's own limit as it is then.
-create or replace function millrace.admit_arrivals(
+create function millrace.admit_arrivals(
   p_stage_id int,
   p_own millrace.limits,
   p_room int)
 returns millrace.limits
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -159,7 +156,7 @@ $$;
 
 -- Sends groups that had their turn to the end, to sleep until something of them is due, or to be
 -- parked while their key is at its limit. A group with nothing queued is deleted.
-create or replace function millrace.end_turns(
+create function millrace.end_turns(
   p_stage millrace.stages,
   p_groups text[],
   p_served text[],
@@ -167,7 +164,6 @@ create or replace function millrace.end_turns(
   p_now timestamptz)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with looked as materialized (
@@ -214,13 +210,12 @@ $$;
 -- after all goes to the front, so that one with large rows cannot be served before it for ever. One
 -- that got less than it might have has had its turn, and is announced like any group in which
 -- something arrives.
-create or replace function millrace.give_back_turns(
+create function millrace.give_back_turns(
   p_stage millrace.stages,
   p_kept bigint[],
   p_back bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_first bigint := coalesce((

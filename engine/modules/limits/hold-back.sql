@@ -4,14 +4,13 @@
 -- them goes what the next claims would come upon, so that a few claims put back a tenant's
 -- thousands. Starts are spread over the windows to come, so that each is put back about once,
 -- however many there are.
-create or replace function millrace.hold_back(
+create function millrace.hold_back(
   p_stage millrace.stages,
   p_payer millrace.payer,
   p_kind text,
   p_attempt_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_closes_at timestamptz := millrace.window_end(p_payer.quota -> p_kind);
@@ -43,13 +42,12 @@ $$;
 
 -- Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only
 -- starts.
-create or replace function millrace.due_of_payer(
+create function millrace.due_of_payer(
   p_stage millrace.stages,
   p_payer millrace.payer,
   p_uncounted boolean)
 returns bigint[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -78,14 +76,13 @@ $$;
 
 -- started | queued → queued for attempts that the caller holds, due at a later time. What is held
 -- back is not late: its bound moves with it.
-create or replace function millrace.put_back(
+create function millrace.put_back(
   p_stage millrace.stages,
   p_attempt_ids bigint[],
   p_due_at timestamptz,
   p_why jsonb default null)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a
@@ -108,10 +105,9 @@ end
 $$;
 
 -- Says what a tenant reads on a row that is held back.
-create or replace function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz)
+create function millrace.hold_message(p_quota jsonb, p_kind text, p_due_at timestamptz)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_seconds int := (p_quota #>> array[p_kind, 'per_seconds'])::numeric;
@@ -134,10 +130,9 @@ $$;
 
 -- Shows attempts as queued, with their error, on those of their entities that nobody holds. Whoever
 -- holds a row does not wait for this, nor this for him.
-create or replace function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
+create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -176,10 +171,9 @@ end
 $$;
 
 -- Takes the word that they are held back from attempts that go on, and from their entities.
-create or replace function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[])
+create function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if cardinality(p_attempt_ids) > 0 then
@@ -194,11 +188,10 @@ $$;
 -- Makes due up to so much of what is held back by a quota that was changed or dropped, and one
 -- page more; the next claims ask the new numbers. It goes on behind what somebody locks. held:
 -- there was some; gone: how much it has let go.
-create or replace function millrace.let_go(
+create function millrace.let_go(
   p_pipeline millrace.pipelines, p_limit int, out held boolean, out gone int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -242,9 +235,8 @@ $$;
 
 -- The sweep adds up what tenants have used, and lets go up to so much of what a changed definition
 -- no longer holds back; returns how much.
-create or replace function millrace.sweep_quotas(p_limit int) returns int
+create function millrace.sweep_quotas(p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -6,9 +6,8 @@
 
 -- Deletes those of these attempts from in_flight that are no longer started or waiting, and
 -- announces each freed key, since only a claim can tell whether groups of that key are parked.
-create or replace function millrace.free_slots(p_attempt_ids bigint[]) returns void
+create function millrace.free_slots(p_attempt_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with ended as (
@@ -36,9 +35,8 @@ $$;
 -- and returns them. The stage's lock makes the look at the
 -- queue safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have
 -- found the stage full, the stage is woken in any case. Nobody waits while holding this lock.
-create or replace function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
+create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages int[] := array(
@@ -70,9 +68,8 @@ end
 $$;
 
 -- Says whether a stage with these limits counts what it has in flight.
-create or replace function millrace.counts_in_flight(p_limits jsonb) returns boolean
+create function millrace.counts_in_flight(p_limits jsonb) returns boolean
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(
     p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
@@ -81,10 +78,9 @@ $$;
 -- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
 -- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim has locked
 -- the stage's own limit this moment, the next sweep counts instead.
-create or replace function millrace.count_attempts(p_stage millrace.stages, p_limit int)
+create function millrace.count_attempts(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ids bigint[];
@@ -130,13 +126,12 @@ $$;
 
 -- Before a claim counts, it frees the slots of what its worker has ended, and of what has ended
 -- among the next 200 of the stage. Returns up to which attempt it has looked.
-create or replace function millrace.check_slots(
+create function millrace.check_slots(
   p_stage_id int,
   p_worker_id uuid,
   p_checked_to bigint)
 returns bigint
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_many constant int := 200;
@@ -154,9 +149,8 @@ end
 $$;
 
 -- Counts what is in flight at stages, up to a number.
-create or replace function millrace.in_flight_at(p_stage_ids int[], p_most int) returns int
+create function millrace.in_flight_at(p_stage_ids int[], p_most int) returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -172,9 +166,8 @@ $$;
 
 -- Forgets what a stage has in flight, which nobody counts any more. What somebody holds at this
 -- moment is left out: it is about to end.
-create or replace function millrace.forget_in_flight(p_stage_id int) returns void
+create function millrace.forget_in_flight(p_stage_id int) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   delete from millrace.in_flight f
   using (

@@ -1,9 +1,8 @@
 -- A child that starts anew takes the place of its former run, while its parent still waits
 
 -- Gives new runs of children the places of their rows' former runs in fan-outs that are open.
-create or replace function millrace.inherit_place(p_run_ids bigint[]) returns void
+create function millrace.inherit_place(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_former record;

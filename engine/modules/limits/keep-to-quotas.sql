@@ -2,13 +2,12 @@
 
 -- claim_next() puts back those of the attempts just claimed whose tenants have no room, with what
 -- they took of the stage's limits, where the stage is counted. Returns the others.
-create or replace function millrace.keep_to_quotas(
+create function millrace.keep_to_quotas(
   p_stage millrace.stages,
   p_token uuid,
   p_attempt_ids bigint[])
 returns millrace.claimed[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_group record;
@@ -41,13 +40,12 @@ end
 $$;
 
 -- Charges a tenant with what was claimed of it, and puts back what it has no room for.
-create or replace function millrace.keep_to_quota(
+create function millrace.keep_to_quota(
   p_stage millrace.stages,
   p_payer millrace.payer,
   p_attempt_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_over bigint[] := '{}';
@@ -69,13 +67,12 @@ $$;
 -- Charges a tenant with the starts among these attempts, as far as it has room, and puts back and
 -- returns the others. A claim that finds another charging the same tenant does not wait for it, and
 -- cannot know what it leaves.
-create or replace function millrace.charge_starts(
+create function millrace.charge_starts(
   p_stage millrace.stages,
   p_payer millrace.payer,
   p_attempt_ids bigint[])
 returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_marked bigint[] := array(

@@ -33,11 +33,10 @@
 -- before it has a row, or a shared one. False where somebody else has it, and the caller may not
 -- wait, or has waited for most of a second; after that Postgres would look for a deadlock, which a
 -- migration may be part of that holds a limit and waits for the stage.
-create or replace function millrace.lock_limit(
+create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean
 ) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key int := coalesce(-p_stage_id, p_limit_id);
@@ -63,11 +62,10 @@ $$;
 -- Makes the caller the only one who takes what a stage's limits allow until it commits, and lists
 -- them, with the stage as it is then: a definition may have changed both until now. Null where
 -- somebody else is there.
-create or replace function millrace.enter_limits(
+create function millrace.enter_limits(
   p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit_id int;
@@ -101,9 +99,8 @@ end
 $$;
 
 -- Lists the limits of a stage: its own first, then those that it shares.
-create or replace function millrace.limits_at(p_stage_id int) returns millrace.limits[]
+create function millrace.limits_at(p_stage_id int) returns millrace.limits[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -118,11 +115,10 @@ $$;
 -- Says how many of p_wanted attempts of a stage one limit lets it take now. Where it may take none,
 -- wait_ms says when to ask again; null: not by waiting. A gate takes nothing in work: only rate and
 -- back pressure are for it.
-create or replace function millrace.room_under(
+create function millrace.room_under(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_is_shared boolean := p_limit.stage_id is null;
@@ -174,12 +170,11 @@ $$;
 
 -- Says how many of p_wanted attempts of a stage all of these limits let it take now, as
 -- room_under() does of one. short_of: the shared limit that allows the least.
-create or replace function millrace.room_at(
+create function millrace.room_at(
   p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
   out room int, out wait_ms int, out short_of int
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;
@@ -201,10 +196,9 @@ $$;
 -- Says of groups how many attempts of their keys a stage may begin now: infinity where no limit
 -- asks for keys. is_full: the key has no place; opens_at: when it has a token again, where it has
 -- none.
-create or replace function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
+create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
@@ -234,11 +228,10 @@ end
 $$;
 
 -- Takes places, and tokens of keys, for attempts that a claim has just taken.
-create or replace function millrace.take_room(
+create function millrace.take_room(
   p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_stage.has_groups and millrace.counts_in_flight(p_stage.limits) then
@@ -259,11 +252,10 @@ $$;
 
 -- Takes a token of each attempt's key, where a shared limit of the stage has a key_rate; p_each of
 -- -1 gives it back.
-create or replace function millrace.take_of_keys(
+create function millrace.take_of_keys(
   p_stage_id int, p_attempt_ids bigint[], p_each int
 ) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.limit_keys as o (limit_id, key, bucket)
   select l.id, g.key, millrace.drawn(
@@ -284,11 +276,10 @@ $$;
 
 -- Takes tokens of the rates of a stage's limits; a negative number gives them back. A claim also
 -- writes how far it has looked at its stage (p_own).
-create or replace function millrace.take_tokens(
+create function millrace.take_tokens(
   p_stage_id int, p_taken int, p_own millrace.limits default null
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.limits l
@@ -314,10 +305,9 @@ $$;
 
 -- Gives back what attempts have taken that a claim of this transaction does not keep, and that are
 -- queued again. The claim has entered the limits.
-create or replace function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
+create function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.free_slots(p_back);
@@ -329,9 +319,8 @@ end
 $$;
 
 -- Says whether a stage's limits would let a claim take something now, if it is queued.
-create or replace function millrace.may_claim(p_stage millrace.stages) returns boolean
+create function millrace.may_claim(p_stage millrace.stages) returns boolean
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if (millrace.room_at(p_stage, millrace.limits_at(p_stage.id), 1)).room <= 0 then
@@ -359,13 +348,12 @@ $$;
 
 -- Claims as claim() does, for a stage with limits. When it takes nothing, wait_ms says after how
 -- long to ask again; null: not by waiting.
-create or replace function millrace.claim_limited(
+create function millrace.claim_limited(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_own millrace.limits;
@@ -409,9 +397,8 @@ $$;
 -- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
 -- of it took its former result, or was left out. One statement, hence one snapshot: who queues
 -- something commits it together with its news.
-create or replace function millrace.drop_old_news(p_stage_id int) returns void
+create function millrace.drop_old_news(p_stage_id int) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   delete from millrace.arrivals n
   where (n.stage_id, n.concurrency_group, n.id) in (
@@ -429,9 +416,8 @@ $$;
 
 -- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
 -- counts what was taken without a limit, and drops news that nobody reads.
-create or replace function millrace.sweep_places(p_pipeline_id int) returns void
+create function millrace.sweep_places(p_pipeline_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -461,9 +447,8 @@ $$;
 -- claim came for, forgets what limits learned that have their whole rate back, and brings those to
 -- the clock that are ahead of it: a stage whose bucket is empty is not woken, so that no claim
 -- would come to write that. A limit that somebody has locked this moment is left to the next.
-create or replace function millrace.sweep_limits() returns void
+create function millrace.sweep_limits() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;

@@ -6,12 +6,11 @@
 -- Passes the next of a gate behind a place in its queue, as far as its limits allow. What they
 -- allow is counted once for several sets. last_id is where it has come to; null where nothing more
 -- can be passed now.
-create or replace function millrace.pass_next(
+create function millrace.pass_next(
   p_stage_id int, p_after_at timestamptz, p_after_id bigint, p_limit int,
   out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_set constant int := 500;
@@ -59,11 +58,10 @@ end
 $$;
 
 -- Passes those of a set that nobody holds and that are queued at a gate still.
-create or replace function millrace.pass_set(
+create function millrace.pass_set(
   p_stage millrace.stages, p_attempt_ids bigint[], out passed int, out ready int[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_free bigint[] := millrace.lock_attempts(p_attempt_ids);
@@ -82,11 +80,10 @@ $$;
 
 -- Finds the gate whose next attempt, behind the place where its queue has been looked at, is the
 -- oldest.
-create or replace function millrace.next_gate(
+create function millrace.next_gate(
   p_stage_ids int[], p_after_at timestamptz[], p_after_ids bigint[]
 ) returns int
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -110,9 +107,8 @@ $$;
 
 -- Passes the gates of all pipelines, up to so many attempts; says how many. A fault at one gate,
 -- such as a table that was dropped, keeps no other closed.
-create or replace function millrace.sweep_gates(p_limit int default 2000) returns jsonb
+create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_until timestamptz := millrace.now() + interval '1 second';

@@ -25,10 +25,9 @@
 
 -- define() keeps the quota of a definition, and marks the stages whose claims are to look at
 -- quotas. A mark is never taken back: what is held back must still be let go.
-create or replace function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
+create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   update millrace.pipelines p
   set quota = nullif(p_definition -> 'quota', 'null'),
@@ -54,10 +53,9 @@ $$;
 
 -- Writes on runs that a person starts whose quota they count against. A row that was a child once
 -- counts against the quota of its former parent, unless its own pipeline has a quota.
-create or replace function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
+create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_runs bigint[];
@@ -95,9 +93,8 @@ end
 $$;
 
 -- Lets new children count against the quota of their parents.
-create or replace function millrace.inherit_quotas(p_run_ids bigint[]) returns void
+create function millrace.inherit_quotas(p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.runs c
@@ -114,10 +111,9 @@ $$;
 -- Marks what a person has just started and queue_attempts() has not, so that the claim of it is
 -- charged to its tenant: all that was queued since p_since, in the runs and in child runs that
 -- began with it. Whichever is claimed first pays.
-create or replace function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
+create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ids bigint[];
@@ -148,10 +144,9 @@ end
 $$;
 
 -- Says what a tenant has used of an amount of its quota in the present window.
-create or replace function millrace.used_by(p_payer millrace.payer, p_kind text)
+create function millrace.used_by(p_payer millrace.payer, p_kind text)
 returns numeric
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -165,9 +160,8 @@ end
 $$;
 
 -- Charges tenants with what attempts that have just ended say they cost.
-create or replace function millrace.note_spending(p_items millrace.work[]) returns void
+create function millrace.note_spending(p_items millrace.work[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
@@ -186,9 +180,8 @@ $$;
 -- Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows
 -- that are over. It deletes and adds in one statement, hence one snapshot: nothing is lost or
 -- counted twice.
-create or replace function millrace.sum_uses(p_limit int) returns void
+create function millrace.sum_uses(p_limit int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with fresh as materialized (

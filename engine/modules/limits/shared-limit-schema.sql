@@ -1,9 +1,8 @@
 -- What a shared limit may say, made of supabase/functions/_millrace/compile/definition-schema.ts by `npm run check -- --write`.
 -- Change it there.
 
-create or replace function millrace.shared_limit_schema() returns jsonb
+create function millrace.shared_limit_schema() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select $schema${
  "type":"object",

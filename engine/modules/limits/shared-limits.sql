@@ -16,13 +16,12 @@
 
 -- Raises unless what a shared limit is to be is of the right form. What a throttle may say is less:
 -- it neither learns nor ends.
-create or replace function millrace.check_shared_limit(
+create function millrace.check_shared_limit(
   p_name text,
   p_limits jsonb,
   p_is_throttle boolean)
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_schema jsonb := millrace.shared_limit_schema();
@@ -51,9 +50,8 @@ end
 $$;
 
 -- Raises MR001 unless the stages under a limit with a rate for each key have one.
-create or replace function millrace.check_key_rate(p_name text, p_limits jsonb) returns void
+create function millrace.check_key_rate(p_name text, p_limits jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_without text;
@@ -78,9 +76,8 @@ $$;
 
 -- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
 -- when there is none.
-create or replace function millrace.shared_limit_named(p_name text) returns millrace.limits
+create function millrace.shared_limit_named(p_name text) returns millrace.limits
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;
@@ -105,10 +102,9 @@ $$;
 -- learning. What a stage took while nobody counted is counted, and what nobody counts any more is
 -- forgotten. The caller has locked the limit. Wakes its stages, of which it may let more through
 -- than before.
-create or replace function millrace.set_limit(p_limit millrace.limits, p_limits jsonb)
+create function millrace.set_limit(p_limit millrace.limits, p_limits jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_bucket millrace.bucket := millrace.drawn(p_limit.limits -> 'rate', p_limit.bucket, 0);
@@ -146,9 +142,8 @@ begin
 end
 $$;
 
-create or replace function millrace.define_limit(p_name text, p_limits jsonb) returns void
+create function millrace.define_limit(p_name text, p_limits jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;
@@ -176,9 +171,8 @@ comment on function millrace.define_limit(text, jsonb) is
   '1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of '
   'its stages, such as each host; with it an adaptive limit learns of each key by itself.';
 
-create or replace function millrace.drop_limit(p_name text) returns void
+create function millrace.drop_limit(p_name text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
@@ -206,9 +200,8 @@ comment on function millrace.drop_limit(text) is
 
 -- Raises MR001 unless the shared limits that a stage names are defined. It holds on to them, so
 -- that none is dropped before the definition is written.
-create or replace function millrace.check_shared_names(p_stage jsonb) returns void
+create function millrace.check_shared_names(p_stage jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_path text[] := '{limits,shared}';
@@ -257,9 +250,8 @@ $$;
 -- define() waits for the claims under way at a pipeline's stages with limits, and keeps others out
 -- until its transaction ends. It does so before it locks the table, which a claim that has entered
 -- them may be waiting for.
-create or replace function millrace.lock_limits(p_pipeline text) returns void
+create function millrace.lock_limits(p_pipeline text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform pg_advisory_xact_lock(hashtext('millrace.limit'), -s.id)
@@ -274,9 +266,8 @@ $$;
 
 -- define() writes the limits of a pipeline's stages, which it has just written as the definition
 -- says them: puts throttles over them again, and says which limits hold for which stage.
-create or replace function millrace.save_limits(p_pipeline_id int) returns void
+create function millrace.save_limits(p_pipeline_id int) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   insert into millrace.limits as l (stage_id, declared, limits, bucket)
   select s.id, coalesce(s.limits, '{}'), coalesce(s.limits, '{}'), millrace.full_bucket()

@@ -8,11 +8,10 @@
 
 -- Says how many stages want something of a shared limit, this one included, and whether it is this
 -- one's turn: no other of them has waited longer.
-create or replace function millrace.rivals_of(
+create function millrace.rivals_of(
   p_limit_id int, p_stage_id int, out rivals int, out is_next boolean
 )
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- As long as a stage that got nothing may be without a worker, until the sweep has woken it.
@@ -32,10 +31,9 @@ end
 $$;
 
 -- Says how much of what a shared limit has is for one stage, where so many want some.
-create or replace function millrace.share_for(p_amount float8, p_rivals int, p_is_next boolean)
+create function millrace.share_for(p_amount float8, p_rivals int, p_is_next boolean)
 returns int
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_is_next then ceil(p_amount / p_rivals)
@@ -47,14 +45,13 @@ $$;
 -- that there was room for, or there was none and something is queued), and that it took something
 -- while another was short. p_short_of is the one that allowed the least: under the others nobody
 -- has to leave it anything. Only claims of this stage write these rows, and they go one at a time.
-create or replace function millrace.note_share(
+create function millrace.note_share(
   p_stage_id int,
   p_room int,
   p_short_of int,
   p_taken int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

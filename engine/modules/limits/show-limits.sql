@@ -54,9 +54,8 @@ comment on view millrace.shared_limit_state is
 
 -- Says what a shared limit has learned of the services that refused, in a sentence for each of the
 -- ten that hold it back the longest; null where there is nothing.
-create or replace function millrace.learned_in_words(p_name text) returns text
+create function millrace.learned_in_words(p_name text) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select string_agg(concat(
       case when o.key is null then 'it' else o.key end, ' learned ', o.learned_share,
@@ -74,10 +73,9 @@ $$;
 
 -- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
 -- A service that refuses for ten minutes in all needs somebody to look.
-create or replace function millrace.shared_limit_findings()
+create function millrace.shared_limit_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select 'shared limit ' || l.name || ' lets its stages work',
     cardinality(l.spent_for) = 0 and not exists (

@@ -6,13 +6,12 @@
 
 -- Says in which groups of a stage these runs wait, in their order: by the keys of their rows, read
 -- here where nobody gives them, and by their priorities. Without a column for it all have one key.
-create or replace function millrace.groups_of_runs(
+create function millrace.groups_of_runs(
   p_stage millrace.stages,
   p_run_ids bigint[],
   p_keys text[] default null)
 returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
@@ -38,12 +37,11 @@ $$;
 
 -- Gives live attempts their group, from their entity as it is now, and announces those that are
 -- queued.
-create or replace function millrace.place_attempts(
+create function millrace.place_attempts(
   p_stage millrace.stages,
   p_attempt_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run_ids bigint[] := array(
@@ -73,9 +71,8 @@ $$;
 
 -- Sorts what was just queued at a stage for these runs into its groups. An attempt keeps its group
 -- until it is queued again, whatever becomes of the column.
-create or replace function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
+create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;
@@ -93,10 +90,9 @@ $$;
 -- Sorts attempts that have no group, since they were queued before the stage had groups, or by a
 -- transaction that did not know of them: the p_limit oldest in the queue, or all that are live
 -- where p_limit is null.
-create or replace function millrace.adopt_attempts(p_stage millrace.stages, p_limit int)
+create function millrace.adopt_attempts(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.place_attempts(p_stage, array(
@@ -121,9 +117,8 @@ end
 $$;
 
 -- Says what a stage with these limits sorts its queue by.
-create or replace function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
+create function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_array(
     p_limits #> '{concurrency,column}',
@@ -136,10 +131,9 @@ $$;
 -- Before define() saves the stages, it forgets the groups of those that the definition no longer
 -- sorts, or sorts by something else, and the slots of those that it no longer counts. What somebody
 -- holds at this moment is left out: it is about to end.
-create or replace function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
+create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
@@ -179,9 +173,8 @@ $$;
 
 -- Sorts what is queued at the stages of a pipeline that have groups, and counts what is in work at
 -- those with limits. Every group is looked at anew, since a limit may have been raised.
-create or replace function millrace.attach_groups(p_pipeline millrace.pipelines) returns void
+create function millrace.attach_groups(p_pipeline millrace.pipelines) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage millrace.stages;

@@ -6,9 +6,8 @@
 -- throttled.
 
 -- Raises MR002 unless the limits of a throttle are a rate, places in flight, or both.
-create or replace function millrace.check_throttle(p_limits jsonb) returns void
+create function millrace.check_throttle(p_limits jsonb) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault text := millrace.schema_fault('{"type": "object", "minProperties": 1,
@@ -32,10 +31,9 @@ end
 $$;
 
 -- Raises MR002 unless a throttle says until when it holds, and why.
-create or replace function millrace.check_throttle_end(p_until timestamptz, p_reason text)
+create function millrace.check_throttle_end(p_until timestamptz, p_reason text)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_until is null or p_until <= millrace.now()
@@ -53,9 +51,8 @@ $$;
 -- Locks a stage's own limit against claims and changes, and returns it; one that says nothing where
 -- the stage has none. The stage is locked before its limits are read, which define() or somebody
 -- else may be changing.
-create or replace function millrace.own_limit(p_stage_id int) returns millrace.limits
+create function millrace.own_limit(p_stage_id int) returns millrace.limits
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits;
@@ -75,11 +72,10 @@ $$;
 
 -- Puts a throttle on a limit, which the caller has locked, or another in the place of the one that
 -- it has.
-create or replace function millrace.put_throttle(
+create function millrace.put_throttle(
   p_limit millrace.limits, p_limits jsonb, p_until timestamptz, p_reason text, p_line bigint
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.limits l
@@ -91,9 +87,8 @@ end
 $$;
 
 -- Takes the throttle of a limit away, which the caller has locked; false where it has none.
-create or replace function millrace.take_throttle(p_limit millrace.limits) returns boolean
+create function millrace.take_throttle(p_limit millrace.limits) returns boolean
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_limit.throttle is null then
@@ -108,11 +103,10 @@ end
 $$;
 
 -- Throttles a stage, whose own limit it locks.
-create or replace function millrace.throttle_stage(
+create function millrace.throttle_stage(
   p_stage millrace.stages, p_limits jsonb, p_until timestamptz, p_reason text, p_line bigint
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.check_throttle(p_limits);
@@ -132,11 +126,10 @@ end
 $$;
 
 -- Throttles a shared limit.
-create or replace function millrace.throttle_shared(
+create function millrace.throttle_shared(
   p_name text, p_limits jsonb, p_until timestamptz, p_reason text, p_line bigint
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.check_shared_limit(p_name, p_limits, true);
@@ -149,9 +142,8 @@ $$;
 -- Lets a shared limit go on as it was defined: takes its throttle away, and forgets what it has
 -- learned; where a key is named, only what it has learned of that. Raises MR004 where there is
 -- neither.
-create or replace function millrace.release_limit(p_name text, p_key text) returns void
+create function millrace.release_limit(p_name text, p_key text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
@@ -170,9 +162,8 @@ end
 $$;
 
 -- The sweep takes a throttle away whose time is over, and notes that.
-create or replace function millrace.end_throttle(p_limit millrace.limits) returns void
+create function millrace.end_throttle(p_limit millrace.limits) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_line jsonb := '{"key": "engine", "reason": "its time was over"}';

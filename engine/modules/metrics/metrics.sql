@@ -6,9 +6,8 @@
 
 -- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
 -- (stage is null).
-create or replace function millrace.counters() returns json
+create function millrace.counters() returns json
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -35,9 +34,8 @@ end
 $$;
 
 -- Lists how each stage stands now. ready and in_backoff are counted to 10,001.
-create or replace function millrace.stage_gauges() returns json
+create function millrace.stage_gauges() returns json
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 set enable_mergejoin = off set jit = off
 as $$
 declare
@@ -66,9 +64,8 @@ begin
 end
 $$;
 
-create or replace function public.millrace_metrics() returns json
+create function public.millrace_metrics() returns json
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_swept timestamptz := (
@@ -107,12 +104,9 @@ end
 $$;
 comment on function public.millrace_metrics() is
   'What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.';
-revoke all on function public.millrace_metrics() from public, anon, authenticated;
-grant execute on function public.millrace_metrics() to service_role;
 
-create or replace function public.millrace_health() returns jsonb
+create function public.millrace_health() returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_findings jsonb;
@@ -129,5 +123,3 @@ end
 $$;
 comment on function public.millrace_health() is
   'Whether doctor() finds all well, and what it does not.';
-revoke all on function public.millrace_health() from public, anon, authenticated;
-grant execute on function public.millrace_health() to service_role;

@@ -5,10 +5,9 @@
 -- that match no more are passed over.
 
 -- Locks those of these runs, with their entities, that nobody holds; returns them.
-create or replace function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
+create function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
 returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
@@ -25,10 +24,9 @@ end
 $$;
 
 -- Does the verb of a bulk to held runs, all at once where there is a way to.
-create or replace function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
+create function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run bigint;
@@ -50,14 +48,13 @@ $$;
 
 -- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
 -- is noted as a fault, or left for later where the error says to try again.
-create or replace function millrace.do_to_each(
+create function millrace.do_to_each(
   p_bulk millrace.bulks,
   p_run_ids bigint[],
   out done bigint[],
   out faulty bigint[],
   out busy bigint[])
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_half int := cardinality(p_run_ids) / 2;
@@ -100,12 +97,11 @@ $$;
 
 -- Notes as faults those of these runs that cannot go on, since their row has a later run or their
 -- parent has given them up, so that nothing is done over for their sake; returns them.
-create or replace function millrace.set_overtaken_apart(
+create function millrace.set_overtaken_apart(
   p_bulk millrace.bulks,
   p_run_ids bigint[])
 returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_apart bigint[];
@@ -132,14 +128,13 @@ $$;
 
 -- Does the verb of a bulk to held runs that match. Returns to which it was done, to which it cannot
 -- be, and which are for later.
-create or replace function millrace.do_to_slice(
+create function millrace.do_to_slice(
   p_bulk millrace.bulks,
   p_run_ids bigint[],
   out done bigint[],
   out faulty bigint[],
   out busy bigint[])
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_apart bigint[] := millrace.set_overtaken_apart(p_bulk, p_run_ids);
@@ -157,9 +152,8 @@ end
 $$;
 
 -- Says why whoever began a bulk may no longer act in it; null where they may.
-create or replace function millrace.bulk_fault(p_bulk millrace.bulks) returns text
+create function millrace.bulk_fault(p_bulk millrace.bulks) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_bulk.key = 'user' and not exists (
@@ -177,14 +171,13 @@ $$;
 
 -- Saves how far a bulk has come with a slice. What somebody has held for ten minutes since its end
 -- was reached becomes a fault.
-create or replace function millrace.save_slice(
+create function millrace.save_slice(
   p_bulk millrace.bulks,
   p_next bigint,
   p_held bigint[],
   p_counts int[])
 returns millrace.bulks
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -219,9 +212,8 @@ $$;
 
 -- Works off the next slice of a bulk, unless somebody else is doing so. It gives way before
 -- Postgres looks for deadlocks.
-create or replace function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -277,12 +269,9 @@ end
 $$;
 
 -- Works off a slice of each bulk that runs, for pg_cron. A fault of one ends no other.
-create or replace function millrace.work_bulks() returns int
+create function millrace.work_bulks() returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_bulk_id bigint;
@@ -312,9 +301,8 @@ $$;
 
 -- Schedules the job that works on bulks while one runs, else not at all. As with the poller, nobody
 -- waits for another's row of cron.job: the sweep works on bulks, too.
-create or replace function millrace.schedule_bulks() returns void
+create function millrace.schedule_bulks() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare

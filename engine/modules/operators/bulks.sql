@@ -8,9 +8,8 @@
 -- to no run twice.
 
 -- Shows a bulk.
-create or replace function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb
+create function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'bulk', p_bulk.id, 'state', p_bulk.state, 'do', p_bulk.args, 'filter', p_bulk.filter,
@@ -32,9 +31,8 @@ $$;
 
 -- Raises MR002 unless what a bulk is to do is a verb over runs with what that verb needs, and its
 -- filter a filter of one pipeline. Returns the filter with the state of runs that the verb is for.
-create or replace function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
+create function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.check_asked(p_do, millrace.verb_fields() || '{
@@ -56,13 +54,12 @@ $$;
 
 -- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
 -- and all that come after them, at what each has cost on average. Null where none has told that.
-create or replace function millrace.estimate_cost(
+create function millrace.estimate_cost(
   p_pipeline_id int,
   p_do jsonb,
   p_run_ids bigint[])
 returns numeric
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with begun as (
     select r.version_id, b.stage_id, count(*) as runs
@@ -100,13 +97,12 @@ $$;
 
 -- Counts what a bulk would meet, up to 10,000 runs, and estimates what that costs. It looks at so
 -- many runs at most: whether there are more it may leave open.
-create or replace function millrace.preview_of(
+create function millrace.preview_of(
   p_pipeline_id int,
   p_do jsonb,
   p_conditions jsonb)
 returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_runs bigint[] := '{}';
@@ -137,14 +133,13 @@ end
 $$;
 
 -- Makes the row of a bulk and says what it would meet. Nothing is done to any run.
-create or replace function millrace.preview_bulk(
+create function millrace.preview_bulk(
   p_caller millrace.caller,
   p_do jsonb,
   p_filter jsonb,
   p_reason text)
 returns millrace.bulks
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -174,10 +169,9 @@ end
 $$;
 
 -- Finds a bulk of a pipeline that the caller sees, and holds it; raises MR003 where there is none.
-create or replace function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
+create function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
 returns millrace.bulks
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_bulk millrace.bulks;
@@ -197,9 +191,8 @@ end
 $$;
 
 -- Raises MR004 about a bulk whose state does not allow a verb.
-create or replace function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void
+create function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'bulk % cannot be %: it is %', p_bulk.id, p_verb, p_bulk.state
@@ -214,10 +207,9 @@ $$;
 
 -- Begins, goes on with, aborts or shows a bulk, or makes the preview of one. Who begins it is whom
 -- its slices act for. Returns what the journal is to say of it.
-create or replace function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
+create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_verb text := p_request ->> 'verb';

@@ -2,10 +2,9 @@
 
 -- Lists them in one line each. A throttle and a silence end by themselves, so that all is well
 -- while they last; a bulk that has stopped, or that nobody works on, needs somebody.
-create or replace function millrace.deed_findings()
+create function millrace.deed_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query

@@ -5,19 +5,17 @@
 -- as it was, and nothing is done again.
 
 -- Says which fields the verbs over runs take, and of which form each is.
-create or replace function millrace.verb_fields() returns jsonb
+create function millrace.verb_fields() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '{"stage": "name", "message": "reason", "permanent": "boolean",
     "priority": "priority"}'::jsonb
 $$;
 
 -- Raises MR002 where a request lacks one of the fields that its verb needs.
-create or replace function millrace.need_fields(p_request jsonb, variadic p_fields text[])
+create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
 returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_field text;
@@ -32,9 +30,8 @@ end
 $$;
 
 -- Raises MR002 where a verb over runs lacks one of the fields that it needs.
-create or replace function millrace.check_verb(p_do jsonb) returns void
+create function millrace.check_verb(p_do jsonb) returns void
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.need_fields(p_do, variadic case
     when p_do ->> 'verb' in ('skip', 'fail', 'start_stage', 'complete', 'reset_children')
@@ -45,9 +42,8 @@ as $$
 $$;
 
 -- Reads until when something is to hold: a time, or so many minutes from now.
-create or replace function millrace.asked_end(p_request jsonb) returns timestamptz
+create function millrace.asked_end(p_request jsonb) returns timestamptz
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(millrace.asked_time(p_request, 'until'),
     millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
@@ -55,10 +51,9 @@ $$;
 
 -- Finds the answer to a request that the same operator has sent before; null where it is new.
 -- Raises MR004 where its request_id was that of another request. Of two at once the second waits.
-create or replace function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
+create function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_line millrace.journal;
@@ -87,9 +82,8 @@ end
 $$;
 
 -- Does a verb to one run; returns what it came to.
-create or replace function millrace.do_to_run(p_run bigint, p_do jsonb) returns jsonb
+create function millrace.do_to_run(p_run bigint, p_do jsonb) returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage text := p_do ->> 'stage';
@@ -123,10 +117,9 @@ $$;
 
 -- Does a verb to the run that a request names, or to the newest of the row that it names. Returns
 -- what the journal is to say of it.
-create or replace function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
+create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run millrace.runs;
@@ -160,13 +153,12 @@ $$;
 
 -- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline. Returns what
 -- the journal is to say of it.
-create or replace function millrace.act_on_stage(
+create function millrace.act_on_stage(
   p_caller millrace.caller,
   p_request jsonb,
   p_line bigint)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_verb text := p_request ->> 'verb';
@@ -214,13 +206,12 @@ $$;
 
 -- Adds an operator, changes or removes one; only an admin of all pipelines may. Returns what the
 -- journal is to say of it.
-create or replace function millrace.act_on_operator(
+create function millrace.act_on_operator(
   p_caller millrace.caller,
   p_request jsonb,
   p_line bigint)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.need_fields(p_request, 'subject');
@@ -253,15 +244,12 @@ $$;
 
 -- Does what a request asks, in the name of a caller (null: of this session), and writes its line
 -- of the journal. Returns what it came to. The functions of SQL (verbs.sql) come this way, too.
-create or replace function millrace.act(
+create function millrace.act(
   p_request jsonb,
   p_caller millrace.caller default null)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_caller millrace.caller := coalesce(p_caller, millrace.caller());
@@ -296,9 +284,8 @@ begin
 end
 $$;
 
-create or replace function public.millrace_act(p_request jsonb) returns jsonb
+create function public.millrace_act(p_request jsonb) returns jsonb
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');

@@ -2,10 +2,9 @@
 
 -- Finds an alert of either kind that a caller sees; raises MR003 for one that there is not and for
 -- one of somebody else's alike.
-create or replace function millrace.alert_seen(p_caller millrace.caller, p_alert bigint)
+create function millrace.alert_seen(p_caller millrace.caller, p_alert bigint)
 returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_alert jsonb;
@@ -23,12 +22,11 @@ end
 $$;
 
 -- Notes who looks after an open alert. Returns what the journal is to say of it.
-create or replace function millrace.acknowledge_alert(
+create function millrace.acknowledge_alert(
   p_caller millrace.caller,
   p_alert bigint)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_alert jsonb := jsonb_strip_nulls(millrace.alert_seen(p_caller, p_alert));
@@ -57,13 +55,12 @@ $$;
 
 -- Silences alerts like the one that a request names, or those of the pipeline, stage and kind in
 -- it; all of them only where the caller sees all pipelines. Returns what the journal is to say.
-create or replace function millrace.begin_silence(
+create function millrace.begin_silence(
   p_caller millrace.caller,
   p_request jsonb,
   p_line bigint)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_until timestamptz := millrace.asked_end(p_request);
@@ -106,13 +103,12 @@ $$;
 
 -- Acknowledges an alert, silences alerts for a while, or ends a silence. Returns what the journal
 -- is to say of it.
-create or replace function millrace.act_on_alert(
+create function millrace.act_on_alert(
   p_caller millrace.caller,
   p_request jsonb,
   p_line bigint)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_silence millrace.silences;

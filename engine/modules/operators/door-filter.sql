@@ -5,9 +5,8 @@
 -- looked up by their indexes; anything else goes through the runs by their ids.
 
 -- Says which fields a filter may have, and of which form each is.
-create or replace function millrace.filter_fields() returns jsonb
+create function millrace.filter_fields() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '{"pipeline": "name", "stage": "name",
     "status": ["running", "completed", "failed", "cancelled"],
@@ -17,9 +16,8 @@ as $$
 $$;
 
 -- Says as JSON Schema of which forms the fields of requests are.
-create or replace function millrace.field_forms() returns jsonb
+create function millrace.field_forms() returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select f.forms || jsonb_build_object(
     'keys', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'key'),
@@ -51,10 +49,9 @@ $$;
 
 -- Raises MR002 unless a request has these fields alone, each in its form (of field_forms(), or one
 -- of a list of words), and to a size that a person might send.
-create or replace function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
+create function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
 returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_forms jsonb := millrace.field_forms();
@@ -85,9 +82,8 @@ end
 $$;
 
 -- Reads a time that somebody wrote; null where they wrote none.
-create or replace function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
+create function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (p_asked ->> p_field)::timestamptz;
@@ -102,10 +98,9 @@ $$;
 -- Reads the cursor of a list: the last number that was shown, or, by_end, the last end and number;
 -- null at its beginning. It says where to go on and nothing more, so whoever makes one up sees no
 -- more than before.
-create or replace function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
+create function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
 returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_asked ->> 'cursor' !~ (case when p_by_end then '^[0-9]{1,17}[.]' else '^' end
@@ -120,10 +115,9 @@ $$;
 
 -- Reads a filter that check_asked() accepts: names become ids, and pipeline_ids are those that the
 -- caller sees.
-create or replace function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
+create function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
 returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -175,9 +169,8 @@ $$;
 
 -- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
 -- which a run failed or was cancelled, or, while it runs, at which it is.
-create or replace function millrace.filter_conditions(p_filter jsonb) returns text
+create function millrace.filter_conditions(p_filter jsonb) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select concat_ws(E'\n    and ',
     format('r.pipeline_id = any (%L)', array(
@@ -213,13 +206,12 @@ $$;
 -- Says from where a filter's runs are best read: by which condition over a row r of runs, other
 -- than its ids. Null: by their ids alone. What runs or has failed is read by its own index, as long
 -- as there is no more of it behind the cursor than a call looks at.
-create or replace function millrace.filter_source(
+create function millrace.filter_source(
   p_filter jsonb,
   p_behind text,
   p_most int)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipelines text := format('r.pipeline_id = any (%L)', array(
@@ -255,9 +247,8 @@ $$;
 
 -- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where
 -- it is, which takes longer.
-create or replace function millrace.filter_portion(p_filter jsonb) returns int
+create function millrace.filter_portion(p_filter jsonb) returns int
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_filter ?| array['stage_id', 'error_code']
@@ -269,7 +260,7 @@ $$;
 -- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up. It
 -- looks at some at a time, to a number and a time. next says behind which to go on; null where none
 -- is left.
-create or replace function millrace.find_runs(
+create function millrace.find_runs(
   p_filter jsonb,
   p_after bigint,
   p_limit int,
@@ -277,7 +268,6 @@ create or replace function millrace.find_runs(
   out run_ids bigint[],
   out next bigint)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_most constant int := 20000;
@@ -317,10 +307,9 @@ $$;
 
 -- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in
 -- order, so that Postgres merges them and reads no more of them than are looked at.
-create or replace function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
+create function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
 returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(string_agg(format($sql$
     (select r.*
@@ -343,14 +332,13 @@ $$;
 -- Finds runs that are over by a filter of their status, in the order of their ends, the newest
 -- first, in the same way. next says behind which to go on: the microsecond of its end, and its
 -- number; null where none is left.
-create or replace function millrace.find_ended(
+create function millrace.find_ended(
   p_filter jsonb,
   p_cursor text,
   p_limit int,
   out run_ids bigint[],
   out next text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare

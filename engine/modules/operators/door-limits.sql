@@ -2,9 +2,8 @@
 
 -- Lists the shared limits that a caller sees, with those of their stages that they see. hidden:
 -- some other stage is under it too.
-create or replace function millrace.shown_limits(p_caller millrace.caller) returns jsonb
+create function millrace.shown_limits(p_caller millrace.caller) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(
     to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
@@ -39,10 +38,9 @@ $$;
 
 -- Finds the shared limit of this name that a caller sees: one that holds for a pipeline of theirs.
 -- Raises MR003 for one that there is not and for one of somebody else's alike.
-create or replace function millrace.limit_seen(p_caller millrace.caller, p_name text)
+create function millrace.limit_seen(p_caller millrace.caller, p_name text)
 returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit jsonb;
@@ -62,13 +60,12 @@ $$;
 
 -- Throttles a shared limit, or lets it go on. Returns what the journal is to say of it. Only who
 -- sees all pipelines that it holds for may.
-create or replace function millrace.act_on_limit(
+create function millrace.act_on_limit(
   p_caller millrace.caller,
   p_request jsonb,
   p_line bigint)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_name text := p_request ->> 'limit';

@@ -1,9 +1,8 @@
 -- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
 
 -- Shows a line of the journal.
-create or replace function millrace.shown_line(p_line millrace.journal) returns jsonb
+create function millrace.shown_line(p_line millrace.journal) returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'line', p_line.id, 'at', p_line.at, 'verb', p_line.verb, 'pipeline', p_line.pipeline,
@@ -16,9 +15,8 @@ as $$
 $$;
 
 -- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
-create or replace function millrace.shown_pause(p_line bigint) returns jsonb
+create function millrace.shown_pause(p_line bigint) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
     'reason', j.reason, 'line', j.id)
@@ -27,9 +25,8 @@ as $$
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
-create or replace function millrace.shown_stages(p_pipelines text[]) returns jsonb
+create function millrace.shown_stages(p_pipelines text[]) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'pipeline', h.pipeline, 'stage', h.stage, 'enabled', h.enabled, 'ready', h.ready,
@@ -51,9 +48,8 @@ as $$
   where h.pipeline = any (p_pipelines)
 $$;
 
-create or replace function public.millrace_overview(p_query jsonb default '{}') returns jsonb
+create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
 as $$
 declare
@@ -100,9 +96,8 @@ comment on function public.millrace_overview(jsonb) is
   'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
   'paused and throttled, shared limits, open alerts, and bulks that run. For operators.';
 
-create or replace function public.millrace_pipeline(p_query jsonb) returns jsonb
+create function public.millrace_pipeline(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
 as $$
 declare
@@ -141,9 +136,8 @@ comment on function public.millrace_pipeline(jsonb) is
   'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
   'is queued and in work at each. For operators.';
 
-create or replace function public.millrace_series(p_query jsonb) returns jsonb
+create function public.millrace_series(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
 as $$
 declare
@@ -178,9 +172,8 @@ comment on function public.millrace_series(jsonb) is
   'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
   'step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.';
 
-create or replace function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
+create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
 as $$
 declare
@@ -208,14 +201,13 @@ comment on function public.millrace_dead_letters(jsonb) is
 
 -- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
 -- which to go on; null where none is left.
-create or replace function millrace.find_lines(
+create function millrace.find_lines(
   p_table text,
   p_condition text,
   p_asked jsonb,
   out ids bigint[],
   out next text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   c_most constant int := 20000;
@@ -236,10 +228,9 @@ $$;
 
 -- Writes as SQL that a row l of a table of lines belongs to a pipeline that a caller sees, and to
 -- the one that they ask for. A line of no pipeline is for those who see all.
-create or replace function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
+create function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_asked ? 'pipeline' then
@@ -250,9 +241,8 @@ begin
 end
 $$;
 
-create or replace function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
+create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
 as $$
 declare
@@ -278,9 +268,8 @@ comment on function public.millrace_alerts(jsonb) is
   'Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": '
   'next} on. For operators.';
 
-create or replace function public.millrace_journal(p_query jsonb default '{}') returns jsonb
+create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
 as $$
 declare
@@ -311,13 +300,12 @@ comment on function public.millrace_journal(jsonb) is
   'from {"cursor": next} on. For operators.';
 
 -- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
-create or replace function millrace.search_runs(
+create function millrace.search_runs(
   p_caller millrace.caller,
   p_text text,
   p_pipelines text[])
 returns bigint[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -339,9 +327,8 @@ begin
 end
 $$;
 
-create or replace function public.millrace_search(p_query jsonb) returns jsonb
+create function public.millrace_search(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set enable_memoize = off set jit = off
 as $$

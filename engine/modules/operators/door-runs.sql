@@ -5,9 +5,8 @@
 -- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
 
 -- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
-create or replace function millrace.shown_payload(p_value jsonb) returns jsonb
+create function millrace.shown_payload(p_value jsonb) returns jsonb
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_text text := p_value::text;
@@ -20,9 +19,8 @@ end
 $$;
 
 -- Shows an error: its code and its message, and what else it says to who sees payloads.
-create or replace function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
+create function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'code', millrace.cut_text(p_error ->> 'code', 500),
@@ -34,9 +32,8 @@ $$;
 
 -- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
 -- the first five by their stages.
-create or replace function millrace.standing_of(p_run_id bigint) returns jsonb
+create function millrace.standing_of(p_run_id bigint) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
     'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
@@ -61,9 +58,8 @@ as $$
 $$;
 
 -- Shows runs as a list has them, in the order of these ids.
-create or replace function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
+create function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
     'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
@@ -79,9 +75,8 @@ as $$
   left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
-create or replace function public.millrace_runs(p_query jsonb default '{}') returns jsonb
+create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set enable_memoize = off set jit = off
 as $$
@@ -117,9 +112,8 @@ comment on function public.millrace_runs(jsonb) is
   'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
 
 -- Shows the children of a run, one line a stage that has some.
-create or replace function millrace.shown_children(p_run_id bigint) returns jsonb
+create function millrace.shown_children(p_run_id bigint) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
@@ -136,10 +130,9 @@ as $$
 $$;
 
 -- Shows the newest attempts of a run, the oldest of them first.
-create or replace function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
+create function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
 returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
     'attempt', a.id, 'stage', s.name, 'number', a.number, 'state', a.state,
@@ -157,9 +150,8 @@ as $$
   join millrace.stages s on s.id = a.stage_id
 $$;
 
-create or replace function public.millrace_run(p_query jsonb) returns jsonb
+create function public.millrace_run(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set enable_memoize = off set jit = off
 as $$
@@ -205,9 +197,8 @@ comment on function public.millrace_run(jsonb) is
   'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
   'own attempts cost and what people did to it. For operators.';
 
-create or replace function public.millrace_attempt(p_query jsonb) returns jsonb
+create function public.millrace_attempt(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set enable_memoize = off set jit = off
 as $$

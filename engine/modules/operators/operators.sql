@@ -6,9 +6,8 @@
 -- owner. Nobody else learns more than that they are nobody.
 
 -- Reads the claims of the caller's token; null without one, or where they are no object.
-create or replace function millrace.token_claims() returns jsonb
+create function millrace.token_claims() returns jsonb
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
@@ -22,9 +21,8 @@ $$;
 
 -- Reads who calls. The role is read from its setting: in a function that runs as its owner,
 -- current_user is that owner.
-create or replace function millrace.caller() returns millrace.caller
+create function millrace.caller() returns millrace.caller
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
@@ -65,9 +63,8 @@ end
 $$;
 
 -- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
-create or replace function millrace.enter() returns millrace.caller
+create function millrace.enter() returns millrace.caller
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -82,9 +79,8 @@ $$;
 
 -- Lets an operator in to act, and holds on to what makes them one: whoever takes that away waits
 -- until the deed is done, and after that there is none. A secret key says for whom it acts.
-create or replace function millrace.enter_to_act(p_operator text) returns millrace.caller
+create function millrace.enter_to_act(p_operator text) returns millrace.caller
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -115,20 +111,18 @@ end
 $$;
 
 -- Says whether a caller sees a pipeline.
-create or replace function millrace.sees(p_caller millrace.caller, p_pipeline text)
+create function millrace.sees(p_caller millrace.caller, p_pipeline text)
 returns boolean
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
 -- Finds the pipeline of this name that a caller sees. Raises MR003 for one that there is not and
 -- for one of somebody else's alike.
-create or replace function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
+create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
 returns millrace.pipelines
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -150,10 +144,9 @@ $$;
 
 -- Finds a run that a caller sees; raises MR003 for one that there is not and for one of somebody
 -- else's alike.
-create or replace function millrace.run_seen(p_caller millrace.caller, p_run bigint)
+create function millrace.run_seen(p_caller millrace.caller, p_run bigint)
 returns millrace.runs
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run millrace.runs;
@@ -175,9 +168,8 @@ $$;
 
 -- Writes who becomes an operator, whose rights change and who is none any more into the journal,
 -- unless a verb does. A line that a verb has still to write is newer than those there are.
-create or replace function millrace.note_operator() returns trigger
+create function millrace.note_operator() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;

@@ -2,12 +2,11 @@
 -- row, or its label
 
 -- Finds rows of a pipeline by their label, so far as an index leads to them.
-create or replace function millrace.rows_labelled(
+create function millrace.rows_labelled(
   p_pipeline millrace.pipelines, p_text text, p_limit int
 )
 returns table (entity_id text, label text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 -- What nearly all labels contain would be a long list.
 set gin_fuzzy_search_limit = 10000
@@ -33,10 +32,9 @@ end
 $$;
 
 -- Reads the label of a row; null where there is no such row, or no label.
-create or replace function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
+create function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_type text := millrace.key_type(p_pipeline);
@@ -56,10 +54,9 @@ end
 $$;
 
 -- Finds runs by each of the ways, so many at most by each; place: which way goes before which.
-create or replace function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
+create function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
 returns table (run_id bigint, found_by text, place int)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
 set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
@@ -107,7 +104,7 @@ end
 $$;
 
 -- Finds runs by a text.
-create or replace function millrace.search(
+create function millrace.search(
   p_text text, p_pipeline text default null, p_limit int default 20
 )
 returns table (
@@ -115,7 +112,6 @@ returns table (
   created_at timestamptz, finished_at timestamptz, found_by text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
 set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$

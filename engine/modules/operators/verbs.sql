@@ -4,9 +4,8 @@
 -- name of this session: millrace.act() does it and writes its line of the journal. All of them wait
 -- for the row and the run, in the lock order, and raise MR002 to MR004 with the remedy.
 
-create or replace function millrace.retry(p_run bigint, p_stage text default null) returns void
+create function millrace.retry(p_run bigint, p_stage text default null) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'retry', 'run', p_run, 'stage', p_stage))
 $$;
@@ -14,9 +13,8 @@ comment on function millrace.retry(bigint, text) is
   'Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a '
   'fresh allowance of attempts, and with it what was cancelled beside it.';
 
-create or replace function millrace.cancel(p_run bigint) returns void
+create function millrace.cancel(p_run bigint) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'cancel', 'run', p_run))
 $$;
@@ -24,9 +22,8 @@ comment on function millrace.cancel(bigint) is
   'running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns '
   'failed with the error cancelled. Children are cancelled by the sweep, in batches.';
 
-create or replace function millrace.reset(p_run bigint, p_stage text default null) returns void
+create function millrace.reset(p_run bigint, p_stage text default null) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'reset', 'run', p_run, 'stage', p_stage))
 $$;
@@ -35,9 +32,8 @@ comment on function millrace.reset(bigint, text) is
   'there: also in a run that is over. What they had is kept as history; children of a map that is '
   'reset are cancelled and spawned anew.';
 
-create or replace function millrace.reset_children(p_run bigint, p_stage text) returns int
+create function millrace.reset_children(p_run bigint, p_stage text) returns int
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select (millrace.act(jsonb_build_object(
     'verb', 'reset_children', 'run', p_run, 'stage', p_stage)) ->> 'children')::int
@@ -47,19 +43,17 @@ comment on function millrace.reset_children(bigint, text) is
   'failed. A stage that was over waits for them again, and the stages that need it start over; one '
   'that had begun by a threshold stays. Returns how many children.';
 
-create or replace function millrace.start_stage(p_run bigint, p_stage text) returns void
+create function millrace.start_stage(p_run bigint, p_stage text) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'start_stage', 'run', p_run, 'stage', p_stage))
 $$;
 comment on function millrace.start_stage(bigint, text) is
   'Starts a pending stage whose needs are done, without waiting for its thresholds.';
 
-create or replace function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
+create function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_result is null then
@@ -73,14 +67,13 @@ $$;
 comment on function millrace.complete_stage(bigint, text, jsonb) is
   'Completes a queued, started or waiting stage with a result given by hand.';
 
-create or replace function millrace.fail_stage(
+create function millrace.fail_stage(
   p_run bigint,
   p_stage text,
   p_message text,
   p_permanent boolean default false)
 returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'fail', 'run', p_run, 'stage', p_stage,
     'message', p_message, 'permanent', p_permanent))
@@ -89,9 +82,8 @@ comment on function millrace.fail_stage(bigint, text, text, boolean) is
   'Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless '
   'permanent.';
 
-create or replace function millrace.skip(p_run bigint, p_stage text) returns void
+create function millrace.skip(p_run bigint, p_stage text) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'skip', 'run', p_run, 'stage', p_stage))
 $$;
@@ -99,9 +91,8 @@ comment on function millrace.skip(bigint, text) is
   'Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back '
   'by a threshold. Its result is null to those that need it.';
 
-create or replace function millrace.hurry(p_run bigint, p_stage text default null) returns int
+create function millrace.hurry(p_run bigint, p_stage text default null) returns int
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select (millrace.act(jsonb_build_object(
     'verb', 'hurry', 'run', p_run, 'stage', p_stage)) ->> 'attempts')::int
@@ -109,9 +100,8 @@ $$;
 comment on function millrace.hurry(bigint, text) is
   'Makes a retry that waits in backoff due at once, and returns how many attempts those were.';
 
-create or replace function millrace.prioritise(p_run bigint, p_priority int) returns void
+create function millrace.prioritise(p_run bigint, p_priority int) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object(
     'verb', 'prioritise', 'run', p_run, 'priority', p_priority))
@@ -120,9 +110,8 @@ comment on function millrace.prioritise(bigint, int) is
   'Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare '
   'priority; what is queued moves too.';
 
-create or replace function millrace.pause(p_pipeline text, p_stage text default null) returns void
+create function millrace.pause(p_pipeline text, p_stage text default null) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object(
     'verb', 'pause', 'pipeline', p_pipeline, 'stage', p_stage))
@@ -131,10 +120,9 @@ comment on function millrace.pause(text, text) is
   'Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes '
   'in waits.';
 
-create or replace function millrace.unpause(p_pipeline text, p_stage text default null)
+create function millrace.unpause(p_pipeline text, p_stage text default null)
 returns text
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object(
     'verb', 'unpause', 'pipeline', p_pipeline, 'stage', p_stage)) ->> 'now'
@@ -144,7 +132,7 @@ comment on function millrace.unpause(text, text) is
   'stage paused by itself stays so when its pipeline goes on: the answer names what is still '
   'paused.';
 
-create or replace function millrace.throttle(
+create function millrace.throttle(
   p_pipeline text,
   p_stage text,
   p_limits jsonb,
@@ -152,7 +140,6 @@ create or replace function millrace.throttle(
   p_reason text)
 returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'throttle', 'pipeline', p_pipeline,
     'stage', p_stage, 'limits', p_limits, 'until', p_until, 'reason', p_reason))
@@ -161,9 +148,8 @@ comment on function millrace.throttle(text, text, jsonb, timestamptz, text) is
   'Sets the rate or the places in flight of a stage, over its definition, until a time and for a '
   'reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.';
 
-create or replace function millrace.unthrottle(p_pipeline text, p_stage text) returns void
+create function millrace.unthrottle(p_pipeline text, p_stage text) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object(
     'verb', 'unthrottle', 'pipeline', p_pipeline, 'stage', p_stage))
@@ -171,14 +157,13 @@ $$;
 comment on function millrace.unthrottle(text, text) is
   'Takes the throttle of a stage away; the limits of its definition hold again.';
 
-create or replace function millrace.throttle_limit(
+create function millrace.throttle_limit(
   p_name text,
   p_limits jsonb,
   p_until timestamptz,
   p_reason text)
 returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'throttle', 'limit', p_name,
     'limits', p_limits, 'until', p_until, 'reason', p_reason))
@@ -187,10 +172,9 @@ comment on function millrace.throttle_limit(text, jsonb, timestamptz, text) is
   'Sets parts of a shared limit over its definition, lower or higher, until a time and for a '
   'reason: {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.';
 
-create or replace function millrace.unthrottle_limit(p_name text, p_key text default null)
+create function millrace.unthrottle_limit(p_name text, p_key text default null)
 returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'unthrottle', 'limit', p_name, 'key', p_key))
 $$;
@@ -198,14 +182,13 @@ comment on function millrace.unthrottle_limit(text, text) is
   'Takes the throttle of a shared limit away and forgets what it has learned of services that '
   'refused; what it was defined as holds again. With a key, such as a host, it forgets that alone.';
 
-create or replace function millrace.bypass(
+create function millrace.bypass(
   p_pipeline text,
   p_stage text,
   p_reason text,
   p_until timestamptz default null)
 returns int
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select (millrace.act(jsonb_build_object('verb', 'bypass', 'pipeline', p_pipeline,
     'stage', p_stage, 'reason', p_reason, 'until', p_until)) ->> 'skipped')::int
@@ -215,9 +198,8 @@ comment on function millrace.bypass(text, text, text, timestamptz) is
   'skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). '
   'Returns how many it has skipped at once.';
 
-create or replace function millrace.end_bypass(p_pipeline text, p_stage text) returns void
+create function millrace.end_bypass(p_pipeline text, p_stage text) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object(
     'verb', 'end_bypass', 'pipeline', p_pipeline, 'stage', p_stage))
@@ -226,13 +208,12 @@ comment on function millrace.end_bypass(text, text) is
   'Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts '
   'that.';
 
-create or replace function millrace.take_up(
+create function millrace.take_up(
   p_pipeline text,
   p_stage text,
   p_limit int default 1000)
 returns int
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select (millrace.act(jsonb_build_object('verb', 'take_up', 'pipeline', p_pipeline,
     'stage', p_stage, 'count', p_limit)) ->> 'started')::int
@@ -242,7 +223,7 @@ comment on function millrace.take_up(text, text, int) is
   'returns how many. Rows that are gone or were started since are forgotten; those whose run is '
   'live, or that somebody holds, stay for the next call.';
 
-create or replace function millrace.silence(
+create function millrace.silence(
   p_for interval,
   p_reason text,
   p_pipeline text default null,
@@ -250,7 +231,6 @@ create or replace function millrace.silence(
   p_kind text default null)
 returns bigint
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select (millrace.act(jsonb_build_object('verb', 'silence', 'until', millrace.now() + p_for,
     'reason', p_reason, 'pipeline', p_pipeline, 'stage', p_stage, 'kind', p_kind))
@@ -260,18 +240,16 @@ comment on function millrace.silence(interval, text, text, text, text) is
   'Tells nobody of the alerts of a pipeline, a stage, a kind or all for so long, and keeps why. '
   'What is still open then is told. Returns the number of the silence.';
 
-create or replace function millrace.unsilence(p_silence bigint) returns void
+create function millrace.unsilence(p_silence bigint) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'unsilence', 'silence', p_silence))
 $$;
 comment on function millrace.unsilence(bigint) is
   'Ends a silence; what is still open is told within a minute.';
 
-create or replace function millrace.acknowledge(p_alert bigint) returns void
+create function millrace.acknowledge(p_alert bigint) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   select millrace.act(jsonb_build_object('verb', 'acknowledge', 'alert', p_alert))
 $$;

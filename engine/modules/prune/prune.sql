@@ -5,9 +5,8 @@
 -- the runs of each pipeline by their ends, and comes back to nothing that it had to pass over.
 
 -- Reads how many days the runs of a pipeline are kept.
-create or replace function millrace.retention_days(p_pipeline millrace.pipelines) returns int
+create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
@@ -16,9 +15,8 @@ $$;
 
 -- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
 -- children, and one that is over may have late ones.
-create or replace function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
+create function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -44,9 +42,8 @@ $$;
 -- Deletes locked runs, but for those that cannot be; returns how many. It halves a batch until the
 -- guilty run stands alone: what a user's trigger on public.millrace_decisions refuses is left to
 -- the next night, and the others go.
-create or replace function millrace.prune_runs(p_run_ids bigint[]) returns int
+create function millrace.prune_runs(p_run_ids bigint[]) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 set lock_timeout = '200ms'
 as $$
 declare
@@ -76,11 +73,10 @@ $$;
 
 -- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
 -- done. Returns how many it deleted.
-create or replace function millrace.prune_pipeline(
+create function millrace.prune_pipeline(
   p_pipeline millrace.pipelines, p_until timestamptz
 ) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_before timestamptz :=
@@ -119,9 +115,8 @@ $$;
 
 -- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
 -- decisions without their attempts, and the engine's own rows of pg_cron's history.
-create or replace function millrace.begin_pruning() returns void
+create function millrace.begin_pruning() returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_before timestamptz :=
@@ -152,9 +147,8 @@ end
 $$;
 
 -- Has pg_cron call prune() again while a round is under way.
-create or replace function millrace.schedule_pruning(p_more boolean) returns void
+create function millrace.schedule_pruning(p_more boolean) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_scheduled boolean := exists (
@@ -169,12 +163,9 @@ end
 $$;
 
 -- Deletes what is older than the days that it is kept.
-create or replace function millrace.prune() returns jsonb
+create function millrace.prune() returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_until timestamptz;
@@ -242,10 +233,9 @@ comment on view millrace.retention is
   'if ended_at is not null.';
 
 -- Looks for a round of pruning that falls behind.
-create or replace function millrace.retention_findings()
+create function millrace.retention_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select 'pruning keeps up', count(*) = 0,
     coalesce(string_agg(format('the runs of %s: a round began at %s and is not done', p.name,

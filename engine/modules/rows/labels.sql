@@ -6,9 +6,8 @@
 
 -- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
 -- exact; null where there is none.
-create or replace function millrace.label_search(p_pipeline millrace.pipelines) returns text
+create function millrace.label_search(p_pipeline millrace.pipelines) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select s.how
   from (
@@ -34,10 +33,9 @@ $$;
 
 -- Writes the statement that makes the index by which labels are searched; null where there is one,
 -- or the pipeline no label.
-create or replace function millrace.missing_label_index(p_pipeline millrace.pipelines)
+create function millrace.missing_label_index(p_pipeline millrace.pipelines)
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_pipeline.label_column is null or millrace.label_search(p_pipeline) is not null then
@@ -49,9 +47,8 @@ end
 $$;
 
 -- Warns of a label by which nothing is found, and names the statement that makes its index.
-create or replace function millrace.warn_of_label(p_pipeline_id int) returns void
+create function millrace.warn_of_label(p_pipeline_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -68,10 +65,9 @@ end
 $$;
 
 -- Looks for labels that no index leads to.
-create or replace function millrace.label_findings()
+create function millrace.label_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format('labels of pipeline %s are found by an index', p.name), i.missing is null,
     coalesce('nothing is found by them: ' || i.missing,

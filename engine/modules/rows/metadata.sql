@@ -6,12 +6,11 @@
 --
 -- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
 -- rows from filling the engine's tables.
-create or replace function millrace.copy_metadata(
+create function millrace.copy_metadata(
   p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
   out ids bigint[], out faults text[]
 )
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limit constant int := 65536;
@@ -45,9 +44,8 @@ end
 $$;
 
 -- Raises the first fault of copy_metadata(), as MR002.
-create or replace function millrace.refuse_metadata(p_faults text[]) returns void
+create function millrace.refuse_metadata(p_faults text[]) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
@@ -61,9 +59,8 @@ end
 $$;
 
 -- Reads a run's metadata for whoever looks at the run.
-create or replace function millrace.metadata_of(p_run bigint) returns jsonb
+create function millrace.metadata_of(p_run bigint) returns jsonb
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select m.value
   from millrace.runs r
@@ -76,9 +73,8 @@ comment on function millrace.metadata_of(bigint) is
 -- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
 -- holds a run that has it. So no run that is not to be seen here can have it, unless one that is to
 -- be seen has it too.
-create or replace function millrace.sweep_metadata(p_limit int) returns void
+create function millrace.sweep_metadata(p_limit int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   with dropped as (

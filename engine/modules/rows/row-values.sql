@@ -12,9 +12,8 @@
 
 -- Says which key a column's value stands for: the value itself or, for the part host, the host of a
 -- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.
-create or replace function millrace.group_key(p_value text, p_part text) returns text
+create function millrace.group_key(p_value text, p_part text) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it
   -- from others.
@@ -31,10 +30,9 @@ $$;
 
 -- Lists the columns of a pipeline's rows that the engine reads by name: what for, at which stage,
 -- and which part of the value counts.
-create or replace function millrace.value_columns(p_pipeline millrace.pipelines)
+create function millrace.value_columns(p_pipeline millrace.pipelines)
 returns table (field text, stage text, name text, part text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select c.*
   from (values
@@ -53,11 +51,10 @@ $$;
 -- Writes the query that reads the columns of the rows $1, in their order: the key at the stage $3
 -- and, where $2 says so, all that new runs take; of one field (and stage) alone where one is named.
 -- A call for each key costs more than all the rest, so what is short and taken whole needs none.
-create or replace function millrace.values_sql(
+create function millrace.values_sql(
   p_pipeline millrace.pipelines, p_field text default null, p_stage text default null
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format($f$
   select row(%s, %s, %s, %s)::millrace.row_values
@@ -100,11 +97,10 @@ $$;
 
 -- Reads each of the fields alone, after reading all of them at once has failed. What cannot be read
 -- is reported, and stands as empty.
-create or replace function millrace.values_apart(
+create function millrace.values_apart(
   p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
 ) returns millrace.row_values
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -156,9 +152,8 @@ $$;
 
 -- Creates the __values function of a pipeline, or drops it where no column is declared, and
 -- values_of_entities(), which leads to those of all pipelines.
-create or replace function millrace.write_values(p_pipeline millrace.pipelines) returns void
+create function millrace.write_values(p_pipeline millrace.pipelines) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_arguments constant text := 'p_ids text[], p_new boolean, p_stage text';

@@ -1,9 +1,8 @@
 -- Functions that attach() writes for a pipeline, and what it quotes in them
 
 -- Names the type of a pipeline's key.
-create or replace function millrace.key_type(p_pipeline millrace.pipelines) returns text
+create function millrace.key_type(p_pipeline millrace.pipelines) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -15,9 +14,8 @@ $$;
 
 -- Writes statements that take the branch of one pipeline, by ids in ascending order. Halving finds
 -- one of many pipelines in a few steps, where a `case` would try them in turn.
-create or replace function millrace.branches(p_ids int[], p_branches text[]) returns text
+create function millrace.branches(p_ids int[], p_branches text[]) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_half int := cardinality(p_ids) / 2;
@@ -33,18 +31,16 @@ $$;
 
 -- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
 -- which quote_ident() leaves as they are.
-create or replace function millrace.quote_field(p_name text) returns text
+create function millrace.quote_field(p_name text) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select '"' || replace(p_name, '"', '""') || '"'
 $$;
 
 -- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
 -- table's or column's name may hold whatever ends a dollar quote.
-create or replace function millrace.write_function(p_head text, p_body text) returns void
+create function millrace.write_function(p_head text, p_body text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format('create or replace function millrace.%s '
@@ -53,11 +49,10 @@ end
 $write$;
 
 -- Creates a function that leads to one written for each pipeline.
-create or replace function millrace.write_way(
+create function millrace.write_way(
   p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(quote_ident(p_function) || p_signature, format($f$
@@ -77,11 +72,10 @@ $write$;
 -- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to
 -- as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
 -- packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
-create or replace function millrace.size_expression(
+create function millrace.size_expression(
   p_table regclass, p_columns name[], p_at_most boolean
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   -- bigint, since a row may have several columns of a gigabyte.
   select '0::bigint + ' || string_agg(
@@ -102,9 +96,8 @@ $$;
 -- Lists the names that follow each $ of a condition, up to the first that is none. It reads the
 -- canonical form, in which each name is quoted and follows a dot, and passes over quoted text
 -- without a dot.
-create or replace function millrace.paths_of(p_condition jsonpath) returns table (names text[])
+create function millrace.paths_of(p_condition jsonpath) returns table (names text[])
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select array(
     select (n.found[1])::jsonb #>> '{}'

@@ -4,9 +4,8 @@
 -- `set_config('millrace.actor', …)` counts for service_role and for who owns the table alone, since
 -- any session can set it. The role is read from its setting: in a function that runs as its owner,
 -- current_user is that owner.
-create or replace function millrace.actor(p_table regclass) returns text
+create function millrace.actor(p_table regclass) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);

@@ -4,11 +4,10 @@
 -- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
 -- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
 -- writes a row waits for a decision.
-create or replace function millrace.answer_by_value(
+create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_decision jsonb := (
@@ -58,11 +57,10 @@ $$;
 
 -- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
 -- over, at the value from which it began.
-create or replace function millrace.take_question_back(
+create function millrace.take_question_back(
   p_pipeline_id int, p_stage_id int, p_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();

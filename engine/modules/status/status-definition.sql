@@ -6,9 +6,8 @@
 
 -- Raises MR001 where another pipeline has the status column of a definition, or a value does not
 -- fit its type.
-create or replace function millrace.check_status(p_definition jsonb) returns void
+create function millrace.check_status(p_definition jsonb) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_column text := p_definition #>> '{entity,status,column}';
@@ -46,11 +45,10 @@ $$;
 
 -- Writes what a definition says of its status column: which values there are, and which may follow
 -- which, in the versions of live runs too.
-create or replace function millrace.save_status(
+create function millrace.save_status(
   p_pipeline_id int, p_version_id int, p_definition jsonb
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_status jsonb := p_definition #> '{entity,status}';
@@ -74,11 +72,10 @@ $$;
 
 -- Writes the values of a pipeline, and the user's own lookup table where there is one; values that
 -- the definition lists no more stay, since the history names them.
-create or replace function millrace.save_values(
+create function millrace.save_values(
   p_pipeline_id int, p_status jsonb, p_values jsonb
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.status_values v

@@ -3,12 +3,11 @@
 -- Finds rows whose status is not their run's state: among those that show one of these values,
 -- those whose runs are between two ids, or all. A claim is not shown while somebody holds the row,
 -- and a retry that fell due is shown by the next sweep; a question's steps are a person's.
-create or replace function millrace.rows_shown_wrong(
+create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
   p_until bigint default null
 ) returns table (id text, shown text, value text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -38,12 +37,11 @@ $$;
 
 -- Finds rows that do not show where their run stands, and histories that say something else: all of
 -- them, or the rows alone whose runs are between two ids.
-create or replace function millrace.status_faults(
+create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 )
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -73,10 +71,9 @@ end
 $$;
 
 -- Finds histories that are no chain of legal moves, by any version, to the value that the row has.
-create or replace function millrace.history_faults(p_pipeline millrace.pipelines)
+create function millrace.history_faults(p_pipeline millrace.pipelines)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$

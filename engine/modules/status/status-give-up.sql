@@ -4,9 +4,8 @@
 -- what they write as its error, or what stands there, is the cause.
 
 -- Reads the error that rows show, in their order; null where the definition has no column for it.
-create or replace function millrace.errors_shown(p_pipeline_id int, p_ids text[]) returns text[]
+create function millrace.errors_shown(p_pipeline_id int, p_ids text[]) returns text[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -31,11 +30,10 @@ $$;
 
 -- Fails the live runs of rows for good. The caller, an intake trigger, holds the rows. Raises MR005
 -- where none is under way.
-create or replace function millrace.give_up_by_value(
+create function millrace.give_up_by_value(
   p_pipeline_id int, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_idle text[];

@@ -8,14 +8,13 @@
 -- to judge by, the stage that is live, or that a run which is over has bypassed last, and the last
 -- stage that may be started over, null where there was no run. Ordered by entity first, runs are
 -- found by it in every plan, also in one of a time when there were none.
-create or replace function millrace.standings(
+create function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
   id text, was text, now text, place bigint, run_id bigint, status millrace.run_status,
   version_id int, live_id int, until int
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -61,11 +60,10 @@ $$;
 
 -- Lists what people may write at a value, by where the run of its row stands (see standings());
 -- fresh: of which no run is known.
-create or replace function millrace.open_moves(
+create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -84,10 +82,9 @@ end
 $$;
 
 -- Says whether the questions of entities lead back to a value when they are taken back.
-create or replace function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
+create function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
 returns boolean
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
@@ -101,14 +98,13 @@ $$;
 
 -- Judges values that people wrote, in groups that are alike: what each group's write means, null
 -- where it is not allowed.
-create or replace function millrace.judged_values(
+create function millrace.judged_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
   version_id int, live_id int, until int, fresh boolean, was text, now text, ids text[],
   means text, stage_id int
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -135,19 +131,12 @@ $$;
 
 -- Acts on values that people wrote: judges them all, then does what each means. The caller, an
 -- intake trigger, holds the entities.
-create or replace function millrace.on_values_written(
+create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
+set millrace.plan = by_index
 set enable_nestloop = on
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_group record;
@@ -185,11 +174,10 @@ $$;
 
 -- Raises MR005 where a due time was written that moves nothing: at a row in no backoff, at one that
 -- its tenant's quota holds back, or a time at which nothing would ever be due.
-create or replace function millrace.refuse_retry(
+create function millrace.refuse_retry(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 ) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
@@ -233,19 +221,12 @@ $$;
 -- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
 -- now. A retry that a worker has just taken stays its own, and its row shows that again. The
 -- caller, an intake trigger, holds the entities.
-create or replace function millrace.on_retries_moved(
+create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
+set millrace.plan = by_index
 set enable_nestloop = on
-set enable_seqscan = off
-set enable_indexonlyscan = off
-set enable_mergejoin = off
-set enable_hashjoin = off
-set enable_memoize = off
-set jit = off
-set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -287,10 +268,9 @@ $$;
 -- Counts what a person starts over, and whose count of tries they have raised, as another try of
 -- what was there; of no more tries than there were. The caller, an intake trigger, holds the
 -- entities, and has just queued their attempts.
-create or replace function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
+create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a

@@ -7,13 +7,12 @@
 
 -- Lists the stages of a version with what moves are made of. demanded: it is on demand, or comes
 -- after one that is. may_skip: a run may go on without it.
-create or replace function millrace.stages_of_version(p_version_id int)
+create function millrace.stages_of_version(p_version_id int)
 returns table (
   id int, name text, place int, shows jsonb, manual boolean, on_demand boolean,
   demanded boolean, may_skip boolean, may_fail boolean, ready text, ends text[]
 )
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select s.id, s.name, vs.position, s.shows, s.kind = 'manual', vs.on_demand,
     vs.on_demand or exists (
@@ -31,9 +30,8 @@ as $$
 $$;
 
 -- Lists what a stage that is done may show; null among it where it may show nothing.
-create or replace function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[]
+create function millrace.done_values(p_shows jsonb, p_manual boolean) returns text[]
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when p_manual then array(select jsonb_object_keys(p_shows -> 'answers'))
@@ -44,10 +42,9 @@ $$;
 
 -- Says what a run shows in which no stage was done, and which stages may have been the last that it
 -- was at.
-create or replace function millrace.nothing_done(p_version_id int)
+create function millrace.nothing_done(p_version_id int)
 returns table (value text, before int[])
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -70,10 +67,9 @@ $$;
 
 -- Lists the values that a row keeps where its run ends because a stage is bypassed: those of a
 -- stage before it that does not end the run, with no question between that every run is asked.
-create or replace function millrace.kept_values(p_version_id int)
+create function millrace.kept_values(p_version_id int)
 returns table (value text, stage_id int)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -97,10 +93,9 @@ as $$
 $$;
 
 -- Lists the moves within one stage: it is claimed, tried again, done, or fails.
-create or replace function millrace.moves_within(p_version_id int)
+create function millrace.moves_within(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with target as (
     select s.id, s.shows, w as was, t.value, t.phase
@@ -134,10 +129,9 @@ as $$
 $$;
 
 -- Lists the moves from one stage to another: those in between may be left out, and the run may end.
-create or replace function millrace.moves_between(p_version_id int)
+create function millrace.moves_between(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -194,10 +188,9 @@ $$;
 
 -- Lists the moves to what a run shows in which nothing was done: once the last stage that it was at
 -- has failed and it goes on without, or where it leaves every stage out.
-create or replace function millrace.moves_to_nothing(p_version_id int)
+create function millrace.moves_to_nothing(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select w, n.value, 'work'
   from millrace.nothing_done(p_version_id) n
@@ -223,10 +216,9 @@ $$;
 
 -- Lists what the engine writes after a call of a person's: any stage may be started, and what is
 -- under way may be cancelled, or left out.
-create or replace function millrace.moves_of_calls(p_version_id int)
+create function millrace.moves_of_calls(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -279,10 +271,9 @@ $$;
 -- Lists the values at which a run may rest, with the last stage that may be started from there;
 -- what follows a stage that was done begins by a condition, or when a person asks for it. A run
 -- whose last stage was bypassed rests there with the value of one before it.
-create or replace function millrace.resting_values(p_version_id int)
+create function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -317,12 +308,11 @@ $$;
 
 -- Lists what people may write while a question is open: they go from step to step, answer it, and
 -- take it back.
-create or replace function millrace.moves_of_questions(p_version_id int)
+create function millrace.moves_of_questions(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
 )
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -347,12 +337,11 @@ $$;
 
 -- Lists what people may write: they begin rows, start stages over, give rows up, and see to
 -- questions.
-create or replace function millrace.moves_of_people(p_version_id int)
+create function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
 )
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -407,9 +396,8 @@ as $$
 $$;
 
 -- Writes the moves of a version.
-create or replace function millrace.save_moves(p_version_id int) returns void
+create function millrace.save_moves(p_version_id int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.version_moves m
@@ -453,9 +441,8 @@ $$;
 
 -- Marks the moves of a version that the definition's diagram draws, each once: where a person and
 -- the engine may make it, the person's. A chain may begin at nothing.
-create or replace function millrace.mark_drawn(p_version_id int) returns void
+create function millrace.mark_drawn(p_version_id int) returns void
 language sql
-set search_path = pg_catalog, pg_temp
 as $$
   with drawn as (
     select distinct on (m.from_value, m.to_value) m.ctid as place

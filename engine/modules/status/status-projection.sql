@@ -7,11 +7,10 @@
 
 -- Writes the list of what beside the status is set, and the condition that some of it differs.
 -- Figures are attempts, retry_at and error; a claim changes none but retry_at.
-create or replace function millrace.status_figures(
+create function millrace.status_figures(
   p_status jsonb, p_claim boolean, out assigned text, out differs text
 )
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select
     coalesce(string_agg(format(', %I = t.%I', f.column_name, f.name), '' order by f.place), ''),
@@ -28,11 +27,10 @@ $$;
 -- attempts, retry_at, error), on their entities. p_claim: it skips rows that somebody holds; the
 -- caller of the others holds them. "any" finds a row by its key in every plan, also in one of a
 -- time when there were few rows: as a plain comparison it would let all rows be read for each.
-create or replace function millrace.show_statement(
+create function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_figures record := millrace.status_figures(p_pipeline.status, p_claim);
@@ -68,10 +66,9 @@ $write$;
 -- Writes such a statement with the history: it reads what the rows really show, asks for each kind
 -- of way once, and writes the values on the way with the rows. p_values is what show_statement()
 -- has to say, in its order.
-create or replace function millrace.show_with_history(p_history jsonb, p_values text[])
+create function millrace.show_with_history(p_history jsonb, p_values text[])
 returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   return format($f$
@@ -118,9 +115,8 @@ end
 $write$;
 
 -- Names the type of a pipeline's status column.
-create or replace function millrace.status_type(p_pipeline millrace.pipelines) returns text
+create function millrace.status_type(p_pipeline millrace.pipelines) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format_type(a.atttypid, a.atttypmod)
   from pg_attribute a
@@ -129,9 +125,8 @@ $$;
 
 -- Writes the targets of a batch of which every row completed a stage and readied a later one, or
 -- its run's last one.
-create or replace function millrace.completed_targets(p_stage millrace.stages) returns text
+create function millrace.completed_targets(p_stage millrace.stages) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format($f$
         select c.entity_id as id, case c.queued[1] %s else %L end as value,
@@ -149,9 +144,8 @@ as $$
 $$;
 
 -- Says whether a stage ends each run that completes it, in every version.
-create or replace function millrace.is_last(p_stage millrace.stages) returns boolean
+create function millrace.is_last(p_stage millrace.stages) returns boolean
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select not p_stage.has_ends and not exists (
     select
@@ -164,10 +158,9 @@ $$;
 
 -- Says whether a stage is the first of its chain in every version, and shows whatever is queued
 -- there alike, without figures: then nothing needs to be asked about it.
-create or replace function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb)
+create function millrace.is_plain_root(p_stage millrace.stages, p_status jsonb)
 returns boolean
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select p_stage.kind not in ('manual', 'pipeline')
     and not p_stage.shows ? 'backoff'
@@ -180,11 +173,10 @@ as $$
 $$;
 
 -- Writes the branch for a batch that is queued at the first stage, as all do that begin.
-create or replace function millrace.begun_branch(
+create function millrace.begun_branch(
   p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format(E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
     p_stage.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
@@ -196,11 +188,10 @@ $$;
 
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
 -- readies the next, which needs no look at any run; whatever else it is asked of the tables.
-create or replace function millrace.write_status_outcomes(
+create function millrace.write_status_outcomes(
   p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(format(
@@ -253,11 +244,10 @@ end
 $write$;
 
 -- Creates the __started function of a pipeline: what a claim shows on rows that nobody holds.
-create or replace function millrace.write_status_started(
+create function millrace.write_status_started(
   p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(format(
@@ -285,11 +275,10 @@ $write$;
 
 -- Creates the __queued function of a pipeline: a stage that starts over. What begins under a
 -- condition, or with a question, shows itself when it begins.
-create or replace function millrace.write_status_queued(
+create function millrace.write_status_queued(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   perform millrace.write_function(format(
@@ -324,10 +313,9 @@ end
 $write$;
 
 -- Creates the functions of a pipeline that show its runs in one column.
-create or replace function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
+create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stages millrace.stages[] := array(

@@ -1,9 +1,8 @@
 -- The projection `status`: why a value is refused, and what to do instead
 
 -- Names rows in an error: how many, and the first.
-create or replace function millrace.rows_named(p_ids text[]) returns text
+create function millrace.rows_named(p_ids text[]) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case
     when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
@@ -12,9 +11,8 @@ as $$
 $$;
 
 -- Says of a value that a person writes while a question is open from which ones it may be written.
-create or replace function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
+create function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce((
       select format('Write one of %s first: %s answers from there.',
@@ -29,11 +27,10 @@ as $$
 $$;
 
 -- Says what to do instead of writing a value, by what the value means.
-create or replace function millrace.remedy_of_move(
+create function millrace.remedy_of_move(
   p_version_id int, p_live_id int, p_was text, p_now text
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with stage as materialized (
     select * from millrace.stages_of_version(p_version_id)
@@ -70,11 +67,10 @@ $$;
 
 -- Says of an answer that is written too late how its question was answered, in the latest run of an
 -- entity; null where it was not.
-create or replace function millrace.answered_before(
+create function millrace.answered_before(
   p_pipeline_id int, p_entity_id text, p_now text
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select format('Stage %s was answered with %s%s at %s.', s.name,
     millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
@@ -94,11 +90,10 @@ as $$
 $$;
 
 -- Says what to wait for at a value from which people may write none.
-create or replace function millrace.remedy_of_waiting(
+create function millrace.remedy_of_waiting(
   p_version_id int, p_live_id int, p_was text
 ) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select concat_ws(' ', format('At %s nobody writes: the engine goes on from there.', p_was), (
     select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
@@ -111,12 +106,11 @@ as $$
 $$;
 
 -- Raises MR005 about a value that may not follow the one which rows have.
-create or replace function millrace.refuse_move(
+create function millrace.refuse_move(
   p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text,
   p_now text, p_ids text[]
 ) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_rows text := millrace.rows_named(p_ids);

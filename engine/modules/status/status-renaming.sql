@@ -5,10 +5,9 @@
 -- own now, by where the run stands. define() holds the table so that nobody holds a row of it.
 
 -- Lists what a definition shows, and where.
-create or replace function millrace.shown_places(p_status jsonb, p_stages jsonb)
+create function millrace.shown_places(p_status jsonb, p_stages jsonb)
 returns table (place text, value text)
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select concat_ws(' ', s ->> 'name', k.place), k.value
   from jsonb_array_elements(p_stages) s
@@ -39,10 +38,9 @@ $$;
 
 -- Lists the values that a definition changes, with what its places show from now on; null among it
 -- where that depends on the run. Stages that are new, or dropped, change no row.
-create or replace function millrace.changed_values(p_definition jsonb)
+create function millrace.changed_values(p_definition jsonb)
 returns table (was text, now text[])
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with old as materialized (
     select p.status, jsonb_agg(jsonb_build_object('name', s.name, 'shows', s.shows)) as stages
@@ -81,11 +79,10 @@ as $$
 $$;
 
 -- Writes the values of rows anew that are other ones now, whichever run they have, if any.
-create or replace function millrace.rename_values(
+create function millrace.rename_values(
   p_pipeline millrace.pipelines, p_was text[], p_now text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -131,9 +128,8 @@ $$;
 
 -- Shows anew what stands at values that the definition has changed, by value as changed_values()
 -- says.
-create or replace function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
+create function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -2,11 +2,10 @@
 
 -- Raises MR005 about a value that would start a stage which cannot start, for the reason given, and
 -- names the value to write instead of the stage to queue.
-create or replace function millrace.refuse_start(
+create function millrace.refuse_start(
   p_pipeline_id int, p_was text, p_value text, p_ids text[], p_why text, p_hint text
 ) returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception '% cannot be written to %: %', p_value,
@@ -22,10 +21,9 @@ $$;
 
 -- Says whether a written value names the one stage that it starts. A value at which several stages
 -- are ready names none: it begins the first of them, and their conditions decide which one runs.
-create or replace function millrace.names_stage(p_pipeline_id int, p_stage_id int)
+create function millrace.names_stage(p_pipeline_id int, p_stage_id int)
 returns boolean
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select not exists (
     select
@@ -40,11 +38,10 @@ as $$
 $$;
 
 -- Keeps the value at which entities were when a question was begun that may be taken back.
-create or replace function millrace.note_beginning(
+create function millrace.note_beginning(
   p_pipeline_id int, p_stage_id int, p_was text, p_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if (
@@ -61,11 +58,10 @@ end
 $$;
 
 -- Starts a stage, or starts it over, for entities that had a run and whose row says so.
-create or replace function millrace.start_at_value(
+create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_why text;
@@ -85,10 +81,9 @@ $$;
 -- Finds the stage before which entities that show a value, and of which no run is known, have been
 -- through all: the stage that is to begin, or the first of the layer at whose gate they wait; none
 -- where they are new, or only entered.
-create or replace function millrace.done_until(p_pipeline_id int, p_stage_id int, p_was text)
+create function millrace.done_until(p_pipeline_id int, p_stage_id int, p_was text)
 returns int
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   select s.id
   from millrace.pipelines p
@@ -107,11 +102,10 @@ $$;
 -- that had a value was there before: it was adopted, or its runs have been pruned. It has been
 -- through the stages before, but not through those of a layer at whose gate it waits; and where it
 -- only entered, through none.
-create or replace function millrace.begin_at_value(
+create function millrace.begin_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_was text, p_value text, p_ids text[]
 ) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage_id int := case

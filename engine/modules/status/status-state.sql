@@ -6,9 +6,8 @@
 -- the row, is made good there.
 
 -- Lists the values that a stage shows while it is under way.
-create or replace function millrace.live_values(p_shows jsonb) returns text[]
+create function millrace.live_values(p_shows jsonb) returns text[]
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
@@ -19,9 +18,8 @@ $$;
 
 -- Says what a stage that is done shows: of a manual one the answer that its decision holds, of
 -- several the one that says most; null where it is none of them.
-create or replace function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
+create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
@@ -36,11 +34,10 @@ $$;
 
 -- Finds the stage of a run that was completed last before a place of its version, and what that one
 -- shows if it was a person's.
-create or replace function millrace.done_before(
+create function millrace.done_before(
   p_run_id bigint, p_version_id int, p_place int, out done_id int, out via text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   select a.stage_id,
@@ -62,7 +59,7 @@ $$;
 -- bypassed one of a run that is over, or the one that failed; and in which phase that is. done_id
 -- is the stage completed right before the live or bypassed one, via what a person's shows. dropped:
 -- over without having been in work. An entity whose run is between two stages is left out.
-create or replace function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
+create function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
   attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
@@ -70,7 +67,6 @@ returns table (
   held boolean, queue_at timestamptz, error jsonb
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare v_now timestamptz := millrace.now();
@@ -126,13 +122,12 @@ $$;
 -- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
 -- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
 -- for as completed; one whose last stage was bypassed shows what it had come to before.
-create or replace function millrace.status_states(p_pipeline_id int, p_ids text[])
+create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
   retry_at timestamptz, error text
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -183,12 +178,11 @@ $$;
 -- Lists the values by which a row gets from what it shows to a value, and who writes each: null for
 -- the person at hand. p_stage_id is the stage that the value is of, and p_phase what it says of it;
 -- p_done_id the stage that was completed before, p_via what that one shows if it was a person's.
-create or replace function millrace.status_path(
+create function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out steps text[], out actors text[]
 )
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_at record;

@@ -3,9 +3,8 @@
 -- Shows retries that fell due since the last sweep as queued, where their stage has a value of its
 -- own for backoff, on rows that nobody holds: so many, and those of one page more at most. Returns
 -- how many. A claim need not wait for it.
-create or replace function millrace.show_due(p_pipeline_id int, p_limit int) returns int
+create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -51,10 +50,9 @@ end
 $$;
 
 -- Picks the entities that show a retry in its backoff.
-create or replace function millrace.shown_in_backoff(p_pipeline_id int, p_ids text[])
+create function millrace.shown_in_backoff(p_pipeline_id int, p_ids text[])
 returns text[]
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline millrace.pipelines;

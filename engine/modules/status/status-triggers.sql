@@ -5,10 +5,9 @@
 
 -- Creates the __since function of a pipeline with its triggers, or drops them where there is no
 -- history: a value that a person writes begins now. The engine's own statements set it themselves.
-create or replace function millrace.write_status_since(p_pipeline millrace.pipelines)
+create function millrace.write_status_since(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_status text := p_pipeline.status ->> 'column';
@@ -46,9 +45,8 @@ $write$;
 
 -- Writes the insert that puts what a person wrote into the history, of the rows in moved; empty
 -- where the definition has no history.
-create or replace function millrace.history_of_written(p_pipeline millrace.pipelines) returns text
+create function millrace.history_of_written(p_pipeline millrace.pipelines) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -76,11 +74,10 @@ $write$;
 -- Writes the one pass over the rows of a statement that finds what was written to their status and
 -- puts it into the history. p_moved: the rows to which something was written. p_was and p_began:
 -- what their old value, and its beginning, are read from.
-create or replace function millrace.pass_over_written(
+create function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -107,9 +104,8 @@ $write$;
 
 -- Writes the statement that takes what was said of changed fields from the rows, once the history
 -- has it; empty where no column says so.
-create or replace function millrace.taking_of_told(p_pipeline millrace.pipelines) returns text
+create function millrace.taking_of_told(p_pipeline millrace.pipelines) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_changes text := p_pipeline.status #>> '{history,changes}';
@@ -131,11 +127,10 @@ $write$;
 -- Writes the statements that move retries to the due times that people wrote, at rows whose status
 -- stayed; empty where the definition has no column for them. A status that is written too begins
 -- its stage at once.
-create or replace function millrace.intake_of_retries(
+create function millrace.intake_of_retries(
   p_pipeline millrace.pipelines, p_from text
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   if not p_pipeline.status ? 'retry_at' then
@@ -158,11 +153,10 @@ $write$;
 
 -- Writes the statement that finds the rows whose count of tries a person has raised together with
 -- their status; empty where the definition has no column for it.
-create or replace function millrace.intake_of_tries(
+create function millrace.intake_of_tries(
   p_pipeline millrace.pipelines, p_from text
 ) returns text
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   if not p_pipeline.status ? 'attempts' then
@@ -180,9 +174,8 @@ end
 $write$;
 
 -- Writes the call that counts those tries, once what the status means is done.
-create or replace function millrace.counting_of_tries(p_pipeline millrace.pipelines) returns text
+create function millrace.counting_of_tries(p_pipeline millrace.pipelines) returns text
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $write$
   select case when p_pipeline.status ? 'attempts' then format($f$
   if v_tried is not null then
@@ -194,10 +187,9 @@ $write$;
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
 -- keeps its plan of a reference's check, too, and the history refers to the rows. A write to many
 -- rows is sorted by their keys time and again, which should not go through files.
-create or replace function millrace.write_status_intake(p_pipeline millrace.pipelines)
+create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 declare
   v_column text := quote_ident(p_pipeline.status ->> 'column');
@@ -235,10 +227,9 @@ end
 $write$;
 
 -- Creates the triggers of the __intake function of a pipeline with one status column.
-create or replace function millrace.write_status_triggers(p_pipeline millrace.pipelines)
+create function millrace.write_status_triggers(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $write$
 begin
   execute format($f$

@@ -6,9 +6,8 @@
 -- besides; its "wanted" and "remedy" say what a value must be and what to do.
 
 -- Appends a field to a path, as messages show it.
-create or replace function millrace.json_path(p_path text, p_key text) returns text
+create function millrace.json_path(p_path text, p_key text) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return p_path || case
@@ -19,9 +18,8 @@ end
 $$;
 
 -- Cuts a value for a message after 100 characters.
-create or replace function millrace.short_json(p_value jsonb) returns text
+create function millrace.short_json(p_value jsonb) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return case
@@ -33,9 +31,8 @@ $$;
 
 -- Says what a schema wants, as messages complete "must be …"; null where each rule says it for
 -- itself.
-create or replace function millrace.wanted_by(p_schema jsonb) returns text
+create function millrace.wanted_by(p_schema jsonb) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
     case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
@@ -45,9 +42,8 @@ $$;
 
 -- Says how a value breaks type, enum or const of a schema; null when it does not. 1.0 is an
 -- integer.
-create or replace function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
+create function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_type text := jsonb_typeof(p_value);
@@ -74,9 +70,8 @@ end
 $$;
 
 -- Says how a text or a number breaks the bounds of a schema; null when it does not.
-create or replace function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text
+create function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_text text := case when jsonb_typeof(p_value) = 'string' then p_value #>> '{}' end;
@@ -104,14 +99,13 @@ $$;
 
 -- Builds a fault: the sentence that says it, a hint on what to set, and the remedy that the schema
 -- names.
-create or replace function millrace.fault_of(
+create function millrace.fault_of(
   p_schema jsonb,
   p_sentence text,
   p_otherwise text,
   p_required boolean)
 returns jsonb
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select jsonb_build_object(
     'sentence', p_sentence || coalesce('must be ' || w.wanted, p_otherwise),
@@ -122,13 +116,12 @@ as $$
 $$;
 
 -- Finds the first fault among the fields of an object.
-create or replace function millrace.object_fault(
+create function millrace.object_fault(
   p_schema jsonb,
   p_value jsonb,
   p_path text)
 returns jsonb
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_count int := (select count(*) from jsonb_object_keys(p_value));
@@ -171,13 +164,12 @@ end
 $$;
 
 -- Finds the first fault of a list or of its items.
-create or replace function millrace.array_fault(
+create function millrace.array_fault(
   p_schema jsonb,
   p_value jsonb,
   p_path text)
 returns jsonb
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_length int := jsonb_array_length(p_value);
@@ -206,14 +198,13 @@ $$;
 
 -- Finds the first fault of a value against a schema: a sentence with the path, a hint and the
 -- innermost remedy on the way to it. Null when the value fits.
-create or replace function millrace.find_fault(
+create function millrace.find_fault(
   p_schema jsonb,
   p_value jsonb,
   p_path text,
   p_required boolean)
 returns jsonb
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_broken text := coalesce(
@@ -249,10 +240,9 @@ $$;
 
 -- Says the first fault of a value against a schema as one sentence with the path; null when the
 -- value fits.
-create or replace function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
+create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
 returns text
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_fault jsonb := millrace.find_fault(p_schema, p_value, p_path, true);
@@ -262,14 +252,13 @@ end
 $$;
 
 -- Raises MR001 about one value of a stage's definition.
-create or replace function millrace.refuse_value(
+create function millrace.refuse_value(
   p_stage jsonb,
   p_path text[],
   p_wanted text,
   p_hint text)
 returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'stage %: % is %, but must be %',
@@ -280,9 +269,8 @@ end
 $$;
 
 -- Cuts a text that people or services wrote to so many characters.
-create or replace function millrace.cut_text(p_text text, p_most int default 2000) returns text
+create function millrace.cut_text(p_text text, p_most int default 2000) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
 $$;

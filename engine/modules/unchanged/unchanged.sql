@@ -14,11 +14,10 @@
 -- of what is not known nobody can say that it is as before. The path and the apply function are
 -- part of it: what another path found is another input, and what another function wrote is not what
 -- this one would have written.
-create or replace function millrace.digest_at(
+create function millrace.digest_at(
   p_stage_id int, p_document jsonb, p_path jsonpath
 ) returns uuid
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
@@ -32,10 +31,9 @@ end
 $$;
 
 -- A claim keeps the digest of the input that its worker is given.
-create or replace function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
+create function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.attempts a
@@ -61,10 +59,9 @@ $$;
 
 -- Makes the digests of the input that a stage has now in these runs. No document is built of a row
 -- that is larger than a worker takes: its stage works, and its claim refuses the row.
-create or replace function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
+create function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
 returns table (run_id bigint, hash uuid)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -116,10 +113,9 @@ $$;
 
 -- Finds the former results that a stage may take in these runs: the last one that its row has, in
 -- this run or one of the hundred before it, where that was made of the input of now.
-create or replace function millrace.former_results(p_stage_id int, p_run_ids bigint[])
+create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
 returns table (run_id bigint, former_id bigint, hash uuid)
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
@@ -158,11 +154,10 @@ $$;
 -- Queues a stage in these runs, and completes it at once in those where its input is as before,
 -- with its former result. p_shown: the entities show it as queued already. Returns the stages that
 -- got work.
-create or replace function millrace.begin_unless_unchanged(
+create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_formers record;

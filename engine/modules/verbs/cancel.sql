@@ -1,9 +1,8 @@
 -- Cancelling, and holding runs for a person's call
 
 -- Cancels a run.
-create or replace function millrace.cancel_one(p_run bigint) returns void
+create function millrace.cancel_one(p_run bigint) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run millrace.runs := millrace.hold_run(p_run);

@@ -6,13 +6,12 @@
 
 -- Locks a run and its entity, waiting for both, and looks up the stage in the run's version, where
 -- one is named. Raises MR003 or MR004 when there is no such run or stage, or a later run.
-create or replace function millrace.hold_stage(
+create function millrace.hold_stage(
   p_run bigint,
   p_stage text,
   out run millrace.runs,
   out version_stage millrace.version_stages)
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline text;
@@ -46,9 +45,8 @@ end
 $$;
 
 -- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
-create or replace function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
+create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
@@ -61,7 +59,7 @@ end
 $$;
 
 -- Raises MR004 about a verb that the state of a stage does not allow.
-create or replace function millrace.refuse_operation(
+create function millrace.refuse_operation(
   p_run bigint,
   p_stage text,
   p_verb text,
@@ -69,7 +67,6 @@ create or replace function millrace.refuse_operation(
   p_hint text)
 returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state
@@ -80,9 +77,8 @@ $$;
 -- completed | failed | cancelled → running for a held run. Whatever else had failed or was
 -- cancelled is retried with it, except these stages, or the run could never end. Its parent counts
 -- it anew. Returns the stages with work.
-create or replace function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
+create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stage record;
@@ -115,9 +111,8 @@ begin
 end
 $$;
 
-create or replace function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
+create function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_indexonlyscan = off
 as $$
 declare

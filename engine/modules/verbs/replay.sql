@@ -116,19 +116,17 @@ comment on view millrace.dead_letter_counts is
   'did. It counts to 10,000 each, and shows 1,000 causes at most.';
 
 -- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
-create or replace function millrace.capped(p_count bigint, p_cap int) returns text
+create function millrace.capped(p_count bigint, p_cap int) returns text
 language sql immutable
-set search_path = pg_catalog, pg_temp
 as $$
   select to_char(least(p_count, p_cap), 'FM999,999,999,999')
     || case when p_count >= p_cap then '+' else '' end
 $$;
 
 -- Raises MR002 or MR003 unless the condition of a replay is well formed.
-create or replace function millrace.check_condition(p_pipeline text, p_condition jsonb)
+create function millrace.check_condition(p_pipeline text, p_condition jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_key text;
@@ -169,11 +167,10 @@ end
 $$;
 
 -- Finds the runs that a replay takes, so many at most, by the index of failed runs.
-create or replace function millrace.runs_to_replay(
+create function millrace.runs_to_replay(
   p_pipeline text, p_condition jsonb, p_limit int
 ) returns bigint[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_pipeline_id int := (select p.id from millrace.pipelines p where p.name = p_pipeline);
@@ -198,14 +195,11 @@ end
 $$;
 
 -- Retries dead letters in bulk by a person's call.
-create or replace function millrace.replay(
+create function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
 ) returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_cap constant int := 10000;

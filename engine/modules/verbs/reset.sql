@@ -1,9 +1,8 @@
 -- Operations: starting stages of a run, or its failed children, over.
 
 -- Resets a stage of one run, or all of it.
-create or replace function millrace.reset_one(p_run bigint, p_stage text) returns void
+create function millrace.reset_one(p_run bigint, p_stage text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -32,9 +31,8 @@ $$;
 
 -- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
 -- it.
-create or replace function millrace.needing(p_version_id int, p_stage_id int) returns int[]
+create function millrace.needing(p_version_id int, p_stage_id int) returns int[]
 language sql stable
-set search_path = pg_catalog, pg_temp
 as $$
   with recursive needing as (
     select vs.stage_id
@@ -50,9 +48,8 @@ $$;
 
 -- Retries the children of a stage that still waits which failed or were cancelled, but for those
 -- whose row somebody holds. Returns how many.
-create or replace function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
+create function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_child int := p_fan_out.child_pipeline_id;
@@ -80,9 +77,8 @@ end
 $$;
 
 -- Resets the failed children of a stage of one run; returns how many.
-create or replace function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
+create function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);

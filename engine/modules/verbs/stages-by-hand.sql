@@ -2,9 +2,8 @@
 
 -- Starts a pending stage of a running run. enqueue_stage() refuses one whose needs are not done;
 -- its thresholds and its own condition are what the person overrules.
-create or replace function millrace.start_one(p_run bigint, p_stage text) returns void
+create function millrace.start_one(p_run bigint, p_stage text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -23,7 +22,7 @@ $$;
 
 -- Ends the live attempt of a stage as a person says. Its token, job or children are void: whoever
 -- has it in work hears that it comes too late, also where it would have said the same.
-create or replace function millrace.end_stage(
+create function millrace.end_stage(
   p_run bigint,
   p_stage text,
   p_outcome text,
@@ -31,7 +30,6 @@ create or replace function millrace.end_stage(
   p_error jsonb)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -80,14 +78,13 @@ end
 $$;
 
 -- Fails a stage of one run.
-create or replace function millrace.fail_one(
+create function millrace.fail_one(
   p_run bigint,
   p_stage text,
   p_message text,
   p_permanent boolean)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
@@ -98,9 +95,8 @@ end
 $$;
 
 -- Skips a stage of one run.
-create or replace function millrace.skip_one(p_run bigint, p_stage text) returns void
+create function millrace.skip_one(p_run bigint, p_stage text) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -126,9 +122,8 @@ $$;
 
 -- Makes what waits in backoff in one run, or at one stage of it, due now; returns how many. What a
 -- quota holds back stays: the next claim would put it back.
-create or replace function millrace.hurry_one(p_run bigint, p_stage text) returns int
+create function millrace.hurry_one(p_run bigint, p_stage text) returns int
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -167,9 +162,8 @@ end
 $$;
 
 -- Raises MR002 where a priority is none; null is that of who names none.
-create or replace function millrace.refuse_priority(p_priority int) returns void
+create function millrace.refuse_priority(p_priority int) returns void
 language plpgsql immutable
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_priority not between 0 and 9 then
@@ -180,9 +174,8 @@ end
 $$;
 
 -- Gives one run a priority.
-create or replace function millrace.prioritise_one(p_run bigint, p_priority int) returns void
+create function millrace.prioritise_one(p_run bigint, p_priority int) returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_run millrace.runs := millrace.hold_run(p_run);

@@ -1,12 +1,11 @@
 -- Starting many rows at once
 
 -- Reads keys that somebody named as the table spells them; MR002 where one is none.
-create or replace function millrace.keys_named(
+create function millrace.keys_named(
   p_pipeline millrace.pipelines,
   p_entity_ids text[])
 returns text[]
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_keys text[];
@@ -30,13 +29,12 @@ end
 $$;
 
 -- Raises MR003 where some of these keys are not among the rows that were found.
-create or replace function millrace.refuse_missing_rows(
+create function millrace.refuse_missing_rows(
   p_pipeline millrace.pipelines,
   p_keys text[],
   p_found text[])
 returns void
 language plpgsql stable
-set search_path = pg_catalog, pg_temp
 set enable_hashjoin = on
 as $$
 begin
@@ -57,13 +55,12 @@ end
 $$;
 
 -- Gives the live runs of these entities a priority that they have not.
-create or replace function millrace.prioritise_entities(
+create function millrace.prioritise_entities(
   p_pipeline_id int,
   p_entity_ids text[],
   p_priority int)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_runs bigint[];
@@ -87,13 +84,12 @@ $$;
 
 -- Locks the live runs that starting held entities would come upon, as start() does for one, and
 -- returns which entities have one.
-create or replace function millrace.entities_under_way(
+create function millrace.entities_under_way(
   p_pipeline millrace.pipelines,
   p_stage_id int,
   p_entity_ids text[])
 returns text[]
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   return array(
@@ -108,7 +104,7 @@ end
 $$;
 
 -- Starts runs of many entities by a person's call, in one transaction: all of them, or none.
-create or replace function millrace.start(
+create function millrace.start(
   p_pipeline text,
   p_entity_ids text[],
   p_stage text default null,
@@ -116,10 +112,7 @@ create or replace function millrace.start(
   p_restart boolean default false)
 returns jsonb
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_pipeline millrace.pipelines;

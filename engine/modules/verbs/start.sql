@@ -5,15 +5,12 @@
 
 -- Starts a run by a person's call. The row's own spelling of its key goes on, however the caller
 -- wrote it.
-create or replace function millrace.start(
+create function millrace.start(
   p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null,
   p_restart boolean default false
 ) returns bigint
 language plpgsql
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -1,14 +1,13 @@
 -- Switches: a person pauses a pipeline or a stage, and lets it go on
 
 -- Switches a pipeline, or one stage of it, on or off, as a line of the journal tells.
-create or replace function millrace.switch(
+create function millrace.switch(
   p_pipeline_id int,
   p_stage_id int,
   p_enabled boolean,
   p_line bigint)
 returns void
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 begin
   update millrace.pipelines p
@@ -21,13 +20,12 @@ end
 $$;
 
 -- Lets a pipeline or a stage go on, wakes it, and says what is still paused.
-create or replace function millrace.switch_on(
+create function millrace.switch_on(
   p_pipeline millrace.pipelines,
   p_stage millrace.stages,
   p_line bigint)
 returns text
 language plpgsql
-set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_still record;
