@@ -51,7 +51,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
-    { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder) },
+    { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder, write) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
     { name: 'stamps of the migrations', remedy: 'do as it says', findings: stamps() },
     { name: 'every UPDATE and DELETE has a WHERE', remedy: withWhere, findings: checkSafeUpdates(projectFolder) },

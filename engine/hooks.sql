@@ -429,3 +429,58 @@ begin
   -- the modules' findings
 end
 $$;
+
+-- Checks a stage of a definition as a module understands it; raises MR001 where it cannot be so.
+create function millrace.hook_check_stage(p_stage jsonb) returns void
+language plpgsql
+as $$
+begin
+  -- the modules' check_stage
+end
+$$;
+
+-- Follows what has changed in the stages of a pipeline that is defined anew.
+create function millrace.hook_stages_saved(p_pipeline_id int) returns void
+language plpgsql
+as $$
+begin
+  -- the modules' stages_saved
+end
+$$;
+
+-- Saves what a definition asks of the modules.
+create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb) returns void
+language plpgsql
+as $$
+begin
+  -- the modules' defined
+end
+$$;
+
+-- Keeps what is to outlive locked runs that are too old, and what a later start must know of them.
+create function millrace.hook_before_pruning(p_run_ids bigint[]) returns void
+language plpgsql
+as $$
+begin
+  -- the modules' before_pruning
+end
+$$;
+
+-- Deletes what there is little of, when a round of pruning begins.
+create function millrace.hook_begin_pruning() returns void
+language plpgsql
+as $$
+begin
+  -- the modules' begin_pruning
+end
+$$;
+
+-- Deletes a portion of what is older than this and belongs to no run. True: there may be more.
+create function millrace.hook_prune(p_before timestamptz) returns boolean
+language plpgsql
+as $$
+begin
+  -- the modules' prune
+  return false;
+end
+$$;

@@ -1,17 +1,39 @@
 // The layers of the engine's SQL: the kernel calls hooks alone, and a module those before it.
+import fs from 'node:fs';
 import path from 'node:path';
 import { modulesOf } from '../engine/engine-sql.ts';
 import { callGraph, type Routine } from './call-graph.ts';
 
 /**
- * Looks for calls that lead up, from the kernel into a module or from a module into a later one. Resolves to a line for each, empty when
- * there is none.
+ * Looks for calls that lead up, from the kernel into a module or from a module into a later one, and for READMEs of modules whose last
+ * line does not name those that the module stands on. Resolves to a line for each, empty when there is none; `write` corrects the READMEs.
  */
-export async function checkEngineLayers(root: string): Promise<string> {
+export async function checkEngineLayers(root: string, write: boolean): Promise<string> {
   const engine = path.join(root, 'engine');
-  return [...callsUp(await callGraph(engine), modulesOf(engine))]
-    .map(([call, callers]) => `${call}: ${callers.join(', ')} may call hooks and what lies below alone`)
-    .join('\n');
+  const modules = modulesOf(engine);
+  const graph = await callGraph(engine);
+  const up = [...callsUp(graph, modules)].map(
+    ([call, callers]) => `${call}: ${callers.join(', ')} may call hooks and what lies below alone`,
+  );
+  return [...up, ...modules.flatMap((name) => readmeFault(engine, name, below(graph, name, modules), write))].join(
+    '\n',
+  );
+}
+
+/** The modules whose functions and views a module calls or reads, in their order. */
+function below(graph: Map<string, Routine>, module: string, modules: string[]): string[] {
+  const own = [...graph.values()].filter(({ files }) => files.map(folderOf).includes(module));
+  const called = own.flatMap(({ calls }) => [...calls].flatMap((name) => graph.get(name)?.files.map(folderOf) ?? []));
+  return modules.filter((name) => name !== module && called.includes(name));
+}
+
+function readmeFault(engine: string, module: string, others: string[], write: boolean): string[] {
+  const file = path.join(engine, 'modules', module, 'README.md');
+  const text = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
+  const line = `Stands on: ${others.join(', ') || 'the kernel alone'}.`;
+  if (text.endsWith(`\n\n${line}\n`)) return [];
+  if (write && text) fs.writeFileSync(file, `${text.replace(/\nStands on: .*\n$/, '').trimEnd()}\n\n${line}\n`);
+  return write && text ? [] : [`engine/modules/${module}/README.md must end with "${line}" (--write)`];
 }
 
 /** The calls that lead up, as `from → module: function`, each with the functions that make it. */

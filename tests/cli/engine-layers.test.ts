@@ -10,8 +10,9 @@ let root: string;
 beforeEach(() => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-layers-'));
   write('engine/modules.json', '["low", "high"]');
-  for (const name of ['low', 'high']) fs.mkdirSync(path.join(root, 'engine/modules', name), { recursive: true });
+  for (const name of ['low', 'high']) write(`engine/modules/${name}/README.md`, `# ${name}\n`);
   write('engine/hooks.sql', '-- Hooks\n');
+  write('engine/kernel/none.sql', '-- Nothing\n');
 });
 afterEach(() => fs.rmSync(root, { recursive: true }));
 
@@ -55,13 +56,26 @@ test('the kernel calls hooks alone, and a module those before it', async () => {
   write('engine/modules/low/b.sql', fn('low', "begin return 'Call millrace.high(1).' is null or millrace.a(1); end"));
   write('engine/modules/low/hooks.plpgsql', '-- on fine\nreturn millrace.low(p_id);\n');
   write('engine/modules/high/c.sql', fn('high', 'begin return millrace.low(1); end'));
-  expect(await checkEngineLayers(root)).toBe('');
+  expect(await checkEngineLayers(root, true)).toBe('');
   write('engine/kernel/a.sql', fn('a', 'begin return millrace.low(1); end'));
   write('engine/modules/low/b.sql', fn('low', 'begin return millrace.high(1); end'));
-  expect(await checkEngineLayers(root)).toBe(
+  expect(await checkEngineLayers(root, true)).toBe(
     'kernel → low: low: a may call hooks and what lies below alone\n' +
       'low → high: high: low may call hooks and what lies below alone',
   );
+});
+
+test('the README of a module ends with those that it stands on', async () => {
+  write('engine/modules/low/b.sql', fn('low', 'begin return 1; end'));
+  write('engine/modules/high/c.sql', fn('high', 'begin return millrace.low(1); end'));
+  expect(await checkEngineLayers(root, false)).toBe(
+    'engine/modules/low/README.md must end with "Stands on: the kernel alone." (--write)\n' +
+      'engine/modules/high/README.md must end with "Stands on: low." (--write)',
+  );
+  expect(await checkEngineLayers(root, true)).toBe('');
+  expect(fs.readFileSync(path.join(root, 'engine/modules/high/README.md'), 'utf8')).toBe('# high\n\nStands on: low.\n');
+  write('engine/modules/high/c.sql', fn('high', 'begin return 1; end'));
+  expect(await checkEngineLayers(root, false)).toContain('high/README.md must end with "Stands on: the kernel alone."');
 });
 
 test('a hook runs what each module has for it, in the order of the modules, and what has no place is named', async () => {

@@ -241,7 +241,7 @@ begin
     if v_stage #> '{limits,shared}' is not null then
       perform millrace.check_shared_names(v_stage);
     end if;
-    perform millrace.check_when_spent(v_stage);
+    perform millrace.hook_check_stage(v_stage);
   end loop;
   perform millrace.check_status(p_definition);
 end

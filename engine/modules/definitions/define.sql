@@ -254,16 +254,14 @@ begin
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);
   perform millrace.save_limits(v_pipeline_id);
-  perform millrace.end_bypass_of_changed(v_pipeline_id);
+  perform millrace.hook_stages_saved(v_pipeline_id);
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
   perform millrace.check_read_columns(v_pipeline_id, p_definition);
   perform millrace.note_awaited(v_pipeline_id);
   perform millrace.save_quota(v_pipeline_id, p_definition);
-  perform millrace.save_due(v_pipeline_id, p_definition);
-  perform millrace.save_alerts(p_definition);
-  perform millrace.save_run_sla(v_pipeline_id, p_definition);
+  perform millrace.hook_defined(v_pipeline_id, p_definition);
   perform millrace.warn_of_label(v_pipeline_id);
   update millrace.pipelines p
   set retention_days = (p_definition #>> '{retention,days}')::int
@@ -277,7 +275,7 @@ begin
   join millrace.stages s on s.id = f.stage_id
   where s.pipeline_id = v_pipeline_id
     and f.state = 'open';
-  perform millrace.schedule_polls();
+  perform millrace.hook_polled();
   return (select v.number from millrace.versions v where v.id = v_version_id);
 end
 $$;

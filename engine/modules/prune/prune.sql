@@ -51,9 +51,7 @@ declare
   v_context text;
 begin
   begin
-    perform millrace.remember_begun(p_run_ids);
-    perform millrace.keep_former_runs(p_run_ids);
-    perform millrace.forget_worked(p_run_ids);
+    perform millrace.hook_before_pruning(p_run_ids);
     perform millrace.delete_runs(p_run_ids);
     return cardinality(p_run_ids);
   exception when query_canceled or assert_failure or others then
@@ -131,7 +129,7 @@ begin
   on conflict on constraint prune_progress_pkey do update
   set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
     ended_at = null;
-  perform millrace.prune_decisions();
+  perform millrace.hook_begin_pruning();
   delete from millrace.log l where l.at < v_before;
   -- By command: a job that was unscheduled has left its history behind. A run that found no
   -- session, or that a crash ended, tells no time, or only when it began.
@@ -198,7 +196,7 @@ begin
     exit when millrace.now() >= v_until;
   end loop;
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
-    or millrace.prune_alerts(v_before) = 10000;
+    or millrace.hook_prune(v_before);
   perform millrace.schedule_pruning(v_more);
   return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
