@@ -66,6 +66,9 @@ const reads = (): [name: string, query: Row][] => [
   ['alerts', {}],
   ['journal', {}],
   ['search', { text: String(run) }],
+  ['limits', {}],
+  ['settings', {}],
+  ['settings', { pipeline: 'flow' }],
 ];
 
 const refusal = (status: number, message: string) => ({ status, body: { code: '42501', message } });

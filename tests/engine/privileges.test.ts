@@ -12,7 +12,7 @@ interface Callable {
 
 /** What operators call; who is none is refused by each. */
 const ofOperators =
-  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|series)\(jsonb\)$/;
+  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series)\(jsonb\)$/;
 
 let database: TestDatabase;
 let functions: Callable[];
@@ -102,6 +102,7 @@ describe('the public functions', () => {
       'millrace_job_owner',
       'millrace_journal',
       'millrace_leave',
+      'millrace_limits',
       'millrace_metrics',
       'millrace_note_deliveries',
       'millrace_note_faults',
@@ -115,7 +116,9 @@ describe('the public functions', () => {
       'millrace_runs',
       'millrace_search',
       'millrace_series',
+      'millrace_settings',
       'millrace_spawn',
+      'millrace_status',
       'millrace_sweep',
       'millrace_take_messages',
       'millrace_turns',

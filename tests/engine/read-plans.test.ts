@@ -58,6 +58,8 @@ const reads = {
   'dead letters by cause': `select * from millrace.dead_letters where stage = 'second' and error_code = 'code_1' limit 50`,
   'dead letters, how many': 'select count(*) from millrace.dead_letters',
   'dead letters by stage and error': 'select * from millrace.dead_letter_counts',
+  limits: `select public.millrace_limits('{}')`,
+  settings: `select public.millrace_settings('{}')`,
   'a dry run of replay': `select millrace.replay('flow', '{"stage": "second", "error_code": "code_1"}')`,
   doctor: 'select * from millrace.doctor()',
   'a slice of the invariants': 'select * from millrace.check_slice(3000, 500)',

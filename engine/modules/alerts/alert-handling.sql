@@ -32,7 +32,8 @@ begin
 end
 $$;
 
-create function millrace.test_channel(p_channel text) returns bigint
+-- Writes a test of a channel, and wakes the function that sends it; returns the message's number.
+create function millrace.write_test(p_channel text) returns bigint
 language plpgsql
 as $$
 declare
@@ -61,16 +62,10 @@ begin
       'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), v_now)
     returning id into v_id;
   end if;
-  perform millrace.note('test_channel', null, p_said => jsonb_build_object(
-    'outcome', jsonb_build_object('channel', p_channel, 'message', v_id)));
   perform millrace.wake_alerts_send();
   return v_id;
 end
 $$;
-comment on function millrace.test_channel(text) is
-  'Sends a test by a channel at once, and returns the number of the message: see '
-  'millrace.deliveries for what came of it.';
-
 create function millrace.resend(p_channel text) returns int
 language plpgsql
 as $$

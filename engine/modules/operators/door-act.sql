@@ -266,6 +266,10 @@ begin
     v_said := millrace.act_on_alert(v_caller, p_request, v_line);
   elsif v_verb in ('preview', 'begin', 'continue', 'abort', 'status') then
     v_said := millrace.act_in_bulk(v_caller, p_request);
+  elsif v_verb = 'test_channel' then
+    perform millrace.need_fields(p_request, 'channel');
+    v_said := jsonb_build_object('outcome', jsonb_build_object('channel', p_request -> 'channel',
+      'message', millrace.write_test(p_request ->> 'channel')));
   elsif v_verb in ('grant', 'revoke') then
     v_said := millrace.act_on_operator(v_caller, p_request, v_line);
   else
@@ -294,7 +298,8 @@ begin
     "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
       "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
       "acknowledge", "silence", "unsilence",
-      "preview", "begin", "continue", "abort", "status", "grant", "revoke"],
+      "test_channel", "preview", "begin", "continue", "abort", "status", "grant", "revoke"],
+    "channel": "name",
     "reason": "reason", "request_id": "text", "operator": "text", "pipeline": "name",
     "run": "id", "entity": "key", "limits": "object", "limit": "name", "key": "text",
     "until": "time", "minutes": "minutes", "count": "count", "alert": "id", "silence": "id",
@@ -310,7 +315,7 @@ comment on function public.millrace_act(jsonb) is
   'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
   '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
   'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence, '
-  'unsilence; '
+  'unsilence, test_channel; '
   'preview, begin, continue, abort and status of a bulk; grant and revoke. A run may be named by '
   'pipeline and entity; throttle and unthrottle take a stage of a pipeline, or a shared limit as '
   '"limit".';

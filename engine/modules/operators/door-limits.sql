@@ -91,3 +91,56 @@ begin
   return jsonb_build_object('outcome', v_outcome);
 end
 $$;
+
+-- Lists the stages that some limit holds for, with what each has in work and what waits there.
+-- starts is how many of its own rate may begin now; null without one.
+create function millrace.limited_stages_seen(p_caller millrace.caller) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
+    'shared', coalesce(s.limits -> 'shared', '[]'),
+    'in_flight', (select count(*) from millrace.in_flight f where f.stage_id = s.id),
+    'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
+      o.limits -> 'rate', o.bucket)::numeric) end,
+    'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
+    'throttle', case when o.throttle is not null then jsonb_build_object(
+      'limits', o.throttle, 'until', o.until, 'reason', o.reason,
+      'by', coalesce(j.subject, j.session ->> 'user')) end) order by p.name, s.id), '[]')
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.stage_health h on h.pipeline = p.name and h.stage = s.name
+  left join millrace.limits o on o.stage_id = s.id
+  left join millrace.journal j on j.id = o.line
+  where s.limits is not null
+    and millrace.sees(p_caller, p.name)
+$$;
+
+create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
+language plpgsql stable security definer
+set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+begin
+  perform millrace.check_asked(p_query, '{}', 'p_query');
+  return jsonb_build_object(
+    'limits', millrace.shown_limits(v_caller),
+    'stages', millrace.limited_stages_seen(v_caller),
+    'quotas', (
+      select coalesce(jsonb_agg(to_jsonb(q) || jsonb_build_object(
+        'key', millrace.cut_text(q.key, 200)) order by q.held desc, q.used / q.allowed desc), '[]')
+      from (
+        select u.*
+        from millrace.quotas u
+        where millrace.sees(v_caller, u.pipeline)
+        order by u.held desc, u.used / nullif(u.allowed, 0) desc nulls last
+        limit 100) q));
+end
+$$;
+comment on function public.millrace_limits(jsonb) is
+  'Shared limits, stages with limits and the hundred quotas that hold back most: what is allowed, '
+  'used and in work, and what waits. For operators.';
+revoke all on function public.millrace_limits(jsonb)
+  from public, anon, authenticated, service_role;
+grant execute on function public.millrace_limits(jsonb) to authenticated, service_role;

@@ -150,6 +150,46 @@ as $$
   join millrace.stages s on s.id = a.stage_id
 $$;
 
+-- Shows the newest turns of a run's agents, the oldest of them first: what was said and called, and
+-- its words for who sees payloads.
+create function millrace.shown_turns(p_run_id bigint, p_payloads boolean) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', l.stage, 'execution', l.execution, 'turn', l.seq, 'kind', l.kind,
+    'what', millrace.cut_text(l.what, 200), 'tool', millrace.cut_text(l.tool, 200),
+    'tokens', l.tokens, 'cost_usd', l.cost_usd, 'at', l.at,
+    'asked', case when p_payloads then millrace.cut_text(l.asked, 2000) end,
+    'arguments', case when p_payloads then millrace.cut_text(l.arguments, 2000) end,
+    'output', case when p_payloads then millrace.cut_text(l.output, 2000) end))
+    order by l.at, l.stage, l.seq), '[]')
+  from (
+    select g.*
+    from millrace.agent_log g
+    where g.run_id = p_run_id
+    order by g.at desc, g.seq desc
+    limit 100) l
+$$;
+
+-- Shows what people were asked in a run, the newest question first.
+create function millrace.shown_decisions(p_run_id bigint, p_payloads boolean) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'attempt', d.attempt_id, 'stage', d.stage, 'asked_at', d.opened_at,
+    'deadline_at', d.deadline_at, 'decided_at', d.decided_at, 'decided_by', d.decided_by,
+    'closed_why', millrace.cut_text(d.closed_why, 500), 'closed_at', d.closed_at,
+    'schema', d.schema,
+    'decision', case when p_payloads then millrace.shown_payload(d.decision) end))
+    order by d.attempt_id desc), '[]')
+  from (
+    select o.*
+    from public.millrace_decisions o
+    where o.run_id = p_run_id
+    order by o.attempt_id desc
+    limit 20) d
+$$;
+
 create function public.millrace_run(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
@@ -183,6 +223,13 @@ begin
       select millrace.shown_payload(m.value)
       from millrace.run_metadata m
       where m.id = v_run.metadata_id) end,
+    'table', (
+      select jsonb_build_object('name', p.entity_table::text, 'id', p.entity_table::oid::bigint,
+        'key', p.entity_key)
+      from millrace.pipelines p
+      where p.id = v_run.pipeline_id),
+    'turns', millrace.shown_turns(v_run.id, v_caller.payloads),
+    'decisions', millrace.shown_decisions(v_run.id, v_caller.payloads),
     'journal', (
       select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
       from (
@@ -195,7 +242,8 @@ end
 $$;
 comment on function public.millrace_run(jsonb) is
   'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
-  'own attempts cost and what people did to it. For operators.';
+  'own attempts cost, its agents'' newest hundred turns, what people were asked and what they did '
+  'to it. For operators.';
 
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 language plpgsql stable security definer

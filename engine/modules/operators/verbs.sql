@@ -255,3 +255,13 @@ as $$
 $$;
 comment on function millrace.acknowledge(bigint) is
   'Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.';
+
+create function millrace.test_channel(p_channel text) returns bigint
+language sql
+as $$
+  select (millrace.act(jsonb_build_object('verb', 'test_channel', 'channel', p_channel))
+    ->> 'message')::bigint
+$$;
+comment on function millrace.test_channel(text) is
+  'Sends a test by a channel at once, and returns the number of the message: see '
+  'millrace.deliveries for what came of it.';

@@ -9,7 +9,7 @@ const place = '/operate';
 const lifetimeSeconds = 12 * 3600;
 const mostBytes = 300_000;
 const functions =
-  /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|settings|act)$/;
+  /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|act)$/;
 
 export interface OperateDoorOptions {
   /** The address of the server that asks the door, such as http://127.0.0.1:54321. */

@@ -29,6 +29,7 @@ export type EngineFunctions = {
     Args: { p_hand_over?: boolean; p_row_bytes?: number; p_row_cpu_ms?: number; p_worker: string };
     Returns: Json;
   };
+  millrace_limits: { Args: { p_query?: Json }; Returns: Json };
   millrace_metrics: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_note_deliveries: { Args: { p_deliveries: Json }; Returns: Json };
   millrace_note_faults: { Args: { p_faults: Json }; Returns: Json };
@@ -42,10 +43,12 @@ export type EngineFunctions = {
   millrace_runs: { Args: { p_query?: Json }; Returns: Json };
   millrace_search: { Args: { p_query: Json }; Returns: Json };
   millrace_series: { Args: { p_query: Json }; Returns: Json };
+  millrace_settings: { Args: { p_query?: Json }; Returns: Json };
   millrace_spawn: {
     Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
     Returns: Json;
   };
+  millrace_status: { Args: { p_query: Json }; Returns: Json };
   millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_take_messages: { Args: { p_limit: number }; Returns: Json };
   millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };

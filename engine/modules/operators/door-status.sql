@@ -1,0 +1,134 @@
+-- The operators' read of pipelines that show their runs in one status column
+--
+-- A call looks at rows by the runs that are live or failed and by the key, so many of each at most,
+-- so that it does not grow with history. whole says whether these were all rows of the table.
+
+-- Writes as SQL which rows of a pipeline's table are looked at: value is what the row shows, and
+-- since when it does, by the column that keeps it, else by the newest attempt of its latest run.
+create function millrace.status_rows_sql(p_pipeline millrace.pipelines, p_most int)
+returns text
+language sql stable
+as $$
+  select format($sql$
+    select t.%2$I::text as key, t.%3$I::text as value, l.run_id, %5$s as since
+    from (
+      (select o.%2$I from %1$s o order by o.%2$I desc limit %6$s)
+      union
+      (select r.entity_id::%4$s from millrace.runs r
+       where r.pipeline_id = %7$s and r.status = 'running' order by r.id desc limit %6$s)
+      union
+      (select r.entity_id::%4$s from millrace.runs r
+       where r.pipeline_id = %7$s and r.status = 'failed' order by r.id desc limit %6$s)
+    ) k(key)
+    join %1$s t on t.%2$I = k.key
+    left join lateral (
+      select r.id as run_id
+      from millrace.runs r
+      where r.entity_id = t.%2$I::text and r.pipeline_id = %7$s
+      order by r.entity_id desc, r.id desc
+      limit 1) l on true
+    left join lateral (
+      select coalesce(a.finished_at, a.started_at, a.created_at) as at
+      from millrace.attempts a
+      where a.run_id = l.run_id
+      order by a.id desc
+      limit 1) n on %8$s$sql$,
+    p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
+    millrace.key_type(p_pipeline), coalesce(format('t.%I', h.column_name), 'n.at'), p_most,
+    p_pipeline.id, (h.column_name is null)::text)
+  from (select p_pipeline.status #>> '{history,since}') h(column_name)
+$$;
+
+-- Counts the rows of a pipeline by the value that they show: the values of the present definition,
+-- and others that rows have, with since when the one has stood there that has stood the longest.
+create function millrace.shown_values(p_pipeline millrace.pipelines) returns jsonb
+language plpgsql stable
+as $$
+declare
+  c_most constant int := 4000;
+  v_values jsonb;
+  v_looked bigint;
+begin
+  execute format($sql$
+    with looked as materialized (%s),
+    counted as (
+      select l.value, count(*) as rows, min(l.since) as oldest,
+        percentile_disc(0.5) within group (order by l.since) as median
+      from looked l
+      group by l.value)
+    select (select count(*) from looked), coalesce(jsonb_agg(jsonb_build_object(
+      'value', coalesce(v.value, c.value), 'name', v.name, 'description', v.description,
+      'layer', v.category, 'is_terminal', coalesce(v.is_terminal, false),
+      'rows', coalesce(c.rows, 0), 'oldest', c.oldest, 'median', c.median)
+      order by v.sort_order, c.value), '[]')
+    from (
+      select s.* from millrace.status_values s
+      where s.pipeline_id = %s and not s.retired) v
+    full join counted c on c.value = v.value$sql$,
+    millrace.status_rows_sql(p_pipeline, c_most), p_pipeline.id)
+  into v_looked, v_values;
+  -- Fewer than were asked for by the key are all that there are.
+  return jsonb_build_object('values', v_values, 'looked', v_looked, 'whole', v_looked < c_most);
+end
+$$;
+
+-- Lists the rows that show a value, those first that have shown it the longest, each with its
+-- latest run.
+create function millrace.rows_at_value(p_pipeline millrace.pipelines, p_value text)
+returns jsonb
+language plpgsql stable
+as $$
+declare
+  v_rows jsonb;
+begin
+  execute format($sql$
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'entity', millrace.cut_text(f.key), 'since', f.since,
+      'run', millrace.shown_runs(array[f.run_id]) -> 0) order by f.since, f.key), '[]')
+    from (
+      select l.* from (%s) l
+      where l.value is not distinct from %L
+      order by l.since, l.key
+      limit 50) f$sql$,
+    millrace.status_rows_sql(p_pipeline, 4000), p_value)
+  into v_rows;
+  return v_rows;
+end
+$$;
+
+create function public.millrace_status(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.check_asked(p_query, '{"pipeline": "name", "value": "text"}', 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if v_pipeline.status is null then
+    raise exception 'pipeline % shows no status in one column', v_pipeline.name
+      using errcode = 'MR004', hint = 'Its runs are in millrace_runs({"pipeline": …}).';
+  elsif p_query ? 'value' then
+    return jsonb_build_object('pipeline', v_pipeline.name, 'value', p_query -> 'value',
+      'rows', millrace.rows_at_value(v_pipeline, p_query ->> 'value'));
+  end if;
+  return millrace.shown_values(v_pipeline) || jsonb_build_object(
+    'pipeline', v_pipeline.name, 'table', v_pipeline.entity_table::text,
+    'column', v_pipeline.status -> 'column',
+    'moves', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'from', m.from_value, 'to', m.to_value, 'by', m.by, 'means', m.means)
+        order by m.from_value nulls first, m.by, m.to_value), '[]')
+      from millrace.status_moves m
+      where m.pipeline = v_pipeline.name));
+end
+$$;
+comment on function public.millrace_status(jsonb) is
+  'The values of a pipeline with the projection status, {"pipeline": "links"}: how many rows show '
+  'each and since when, and which moves are legal; whole: false where the table has more rows than '
+  'a call looks at. With a value as well: the rows that show it. For operators.';
+revoke all on function public.millrace_status(jsonb)
+  from public, anon, authenticated, service_role;
+grant execute on function public.millrace_status(jsonb) to authenticated, service_role;

@@ -1,0 +1,145 @@
+// What operators read beside runs: values of a status column, limits with their room, what is set up, and a run's agents and
+// questions.
+import { expect } from 'vitest';
+import { chain, type Row, test } from '../support/engine.ts';
+import { signIn } from '../support/operators.ts';
+import { makeNotes } from '../support/status.ts';
+import { completed, Worker } from '../support/worker.ts';
+
+/** A list that has each of these among others, such as those of the examples. */
+const some = (...rows: Row[]) => expect.arrayContaining(rows.map((row) => expect.objectContaining(row)));
+
+test('a status pipeline tells how many rows show each value, since when, and what may be written next', async ({
+  engine,
+}) => {
+  await makeNotes(engine);
+  const insert = (code: number | null) =>
+    engine.value<string>(`insert into public.note (label, status_code) values ('n', $1) returning id`, [code]);
+  const old = await insert(110);
+  await engine.advance('1 hour');
+  const young = await insert(110);
+  await insert(null);
+  const operator = await signIn(engine, 'ann', { role: 'viewer' });
+  const { values, moves, ...rest } = await operator.ask<{ values: Row[]; moves: Row[] }>('status', {
+    pipeline: 'notes',
+  });
+  expect(rest).toMatchObject({ column: 'status_code', looked: 3, whole: true });
+  expect(values.filter(({ rows }) => rows !== 0)).toMatchObject([
+    { value: '110', name: 'to_fetch', layer: 'discovery', rows: 2, oldest: expect.stringMatching(/T09:00:00/) },
+    { value: null, rows: 1, oldest: null },
+  ]);
+  expect(values.map(({ value }) => value)).toContain('500');
+  expect(moves.filter(({ from, by }) => from === '310' && by === 'person').map(({ to }) => to)).toEqual(
+    expect.arrayContaining(['330', '340', '320', '300']),
+  );
+  const at = (value: string) => operator.ask<{ rows: Row[] }>('status', { pipeline: 'notes', value });
+  expect(await at('110')).toMatchObject({
+    rows: [
+      { entity: String(old), run: { status: 'running' } },
+      { entity: String(young), run: { status: 'running' } },
+    ],
+  });
+  expect(await at('nothing')).toMatchObject({ rows: [] });
+});
+
+test('a pipeline without a status column says so, and one that is not seen is not there', async ({ engine }) => {
+  await engine.pipeline([{ name: 'one' }]);
+  const operator = await signIn(engine, 'ann', { pipelines: ['flow'] });
+  expect(await operator.refusal('status', { pipeline: 'flow' })).toMatchObject({
+    code: 'MR004',
+    message: 'pipeline flow shows no status in one column',
+  });
+  expect(await operator.refusal('status', { pipeline: 'other' })).toMatchObject({ code: 'MR003' });
+});
+
+test('limits tell what is in work, how many may begin, and what waits; others’ pipelines are left out', async ({
+  engine,
+}) => {
+  await engine.sql.query(`select millrace.define_limit('host', '{"max_in_flight": 5}')`);
+  const limits = { rate: { count: 4, per_seconds: 60 }, shared: ['host'] };
+  const flow = await engine.pipeline([
+    { name: 'fetch', limits },
+    { name: 'free', needs: ['fetch'] },
+  ]);
+  await engine.define({ ...flow, quota: { column: 'label', starts: { count: 3, per_seconds: 3600 } } });
+  await engine.pipeline([{ name: 'also', limits: { max_in_flight: 1 } }], {}, 'other');
+  await engine.queued('fetch', 6);
+  await (await Worker.of(engine, 'fetch')).take(1);
+  const all = await signIn(engine, 'ann', { role: 'viewer' });
+  const mine = await signIn(engine, 'ben', { pipelines: ['other'] });
+  expect(await all.ask('limits')).toMatchObject({
+    limits: some({ limit: 'host', in_flight: 1, today: { max_in_flight: 5 } }),
+    stages: some(
+      {
+        stage: 'fetch',
+        limits: { rate: { count: 4, per_seconds: 60 } },
+        shared: ['host'],
+        in_flight: 1,
+        starts: 3,
+        ready: 5,
+      },
+      { stage: 'also', limits: { max_in_flight: 1 }, in_flight: 0, starts: null },
+    ),
+    quotas: some({ kind: 'starts', used: 1, allowed: 3 }),
+  });
+  expect(await mine.ask('limits')).toMatchObject({ limits: [], stages: [{ stage: 'also' }], quotas: [] });
+});
+
+test('what is set up is told by role: others’ rights to admins, the addresses of channels to nobody', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  await engine.pipeline(chain(['one', 'two']));
+  await engine.sql.query(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
+  await engine.sql.query(`insert into millrace.settings (name, value, comment)
+    values ('channel_chat_address', 'https://hooks.example/secret', '')`);
+  const viewer = await signIn(engine, 'vera', { role: 'viewer' });
+  const admin = await signIn(engine, 'adam', { role: 'admin' });
+  const told = await viewer.ask<{ operators: Row[] }>('settings');
+  expect(told).toMatchObject({
+    all_operators: false,
+    operators: [{ subject: 'vera', role: 'viewer' }],
+    channels: [{ channel: 'chat', kind: 'slack', last: null }],
+    pipelines: expect.arrayContaining([expect.objectContaining({ pipeline: 'flow', version: 2, retention_days: 90 })]),
+  });
+  expect(JSON.stringify(told)).not.toContain('hooks.example');
+  expect((await admin.ask<{ operators: Row[] }>('settings')).operators.map(({ subject }) => subject)).toEqual([
+    'adam',
+    'vera',
+  ]);
+  const { versions } = await viewer.ask<{ versions: Row[] }>('settings', { pipeline: 'flow' });
+  expect(versions.map(({ version }) => version)).toEqual([2, 1]);
+  expect(versions[0]?.graph).not.toEqual(versions[1]?.graph);
+
+  expect(await viewer.refused('test_channel', { channel: 'chat' })).toMatchObject({ code: '42501' });
+  const { message } = await admin.act('test_channel', { channel: 'chat', reason: 'is anybody there' });
+  expect(await viewer.ask('settings')).toMatchObject({ channels: [{ last: { message, state: 'waiting' } }] });
+  expect(await admin.ask('journal', { verb: 'test_channel' })).toMatchObject({
+    lines: [{ by: 'adam', reason: 'is anybody there', outcome: { channel: 'chat' } }],
+  });
+});
+
+test('a run shows what people were asked, and its decision to who sees payloads', async ({ engine }) => {
+  await engine.pipeline([
+    { name: 'read' },
+    { name: 'check', kind: 'manual', needs: ['read'], decision: { schema: {}, deadline_seconds: 86_400 } },
+  ]);
+  await engine.queued('read');
+  const worker = await Worker.of(engine, 'read');
+  const [item] = await worker.take(1);
+  await worker.report(completed(item as never));
+  const run = item?.run;
+  const reader = await signIn(engine, 'vera', { role: 'viewer' });
+  const insider = await signIn(engine, 'otto', { payloads: true });
+  const [{ attempt, ...asked } = {}] = (await reader.ask<{ decisions: Row[] }>('run', { run })).decisions;
+  expect(asked).toMatchObject({ stage: 'check', asked_at: expect.any(String), schema: {} });
+  await engine.sql.query('select public.millrace_decide($1, $2)', [attempt, { verdict: 'fine' }]);
+  const decided = { stage: 'check', decided_at: expect.any(String) };
+  const [told] = (await reader.ask<{ decisions: Row[] }>('run', { run })).decisions;
+  expect(told).toMatchObject(decided);
+  expect(told).not.toHaveProperty('decision');
+  expect(await insider.ask('run', { run })).toMatchObject({
+    table: { name: 'public.items', key: 'id', id: expect.any(Number) },
+    decisions: [{ ...decided, decision: { value: { verdict: 'fine' } } }],
+  });
+});
