@@ -1,5 +1,8 @@
+import http from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { forwardRest } from '../../local/platform/gateway/forward-rest.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 
 const account = '11111111-1111-4111-8111-111111111111';
@@ -74,6 +77,54 @@ describe('the Data API behind the gateway', () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('access-control-allow-headers')).toBe('apikey');
+  });
+});
+
+describe('the connections to the Data API', () => {
+  /** Puts the gateway's forwarding before a server of our own, and counts the server's connections. */
+  async function forwarding(answer: http.RequestListener) {
+    const connections: Socket[] = [];
+    const upstream = http.createServer(answer).on('connection', (socket) => connections.push(socket));
+    const port = await listening(upstream);
+    const gateway = http.createServer((request, response) => {
+      forwardRest(port, new URL(request.url ?? '/', 'http://gateway'), request.headers, request, response);
+    });
+    const url = `http://127.0.0.1:${await listening(gateway)}/rest/v1/things`;
+    const call = async (method = 'GET') => (await fetch(url, { method })).text();
+    const stop = () => {
+      for (const server of [gateway, upstream]) server.close().closeAllConnections();
+    };
+    return { connections, call, stop };
+  }
+  const listening = async (server: http.Server) => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return (server.address() as AddressInfo).port;
+  };
+
+  it('serve one call after the other', async () => {
+    const { connections, call, stop } = await forwarding((_, response) => response.end('yes'));
+    for (let n = 0; n < 3; n += 1) expect(await call()).toBe('yes');
+    expect(connections).toHaveLength(1);
+    stop();
+  });
+
+  it('serve no other call after a refusal, which may have come before all of the call was read', async () => {
+    const { connections, call, stop } = await forwarding((_, response) => response.writeHead(400).end('no'));
+    for (let n = 0; n < 3; n += 1) expect(await call('POST')).toBe('no');
+    expect(connections).toHaveLength(3);
+    stop();
+  });
+
+  it('are opened anew where the Data API has closed them', async () => {
+    const { connections, call, stop } = await forwarding((_, response) => response.end('yes'));
+    for (let n = 0; n < 3; n += 1) {
+      expect(await call()).toBe('yes');
+      const closed = new Promise((resolve) => connections.at(-1)?.once('close', resolve));
+      connections.at(-1)?.end();
+      await closed;
+    }
+    expect(connections).toHaveLength(3);
+    stop();
   });
 });
 

@@ -1,5 +1,6 @@
 // Hands one request to a function's process, and answers in its place when it cannot.
 import http from 'node:http';
+import { keptConnections } from '../kept-connections.ts';
 import type { FunctionProcess } from './function-process.ts';
 
 const answerTimeoutMs = 150_000;
@@ -33,7 +34,7 @@ export async function callProcess(
 function forward(port: number, url: string, request: http.IncomingMessage, response: http.ServerResponse) {
   return new Promise<void>((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path: url, method: request.method, headers: request.headers };
-    const forwarded = http.request({ ...options, agent: false }, (answer) => {
+    const forwarded = http.request({ ...options, agent: keptConnections }, (answer) => {
       clearTimeout(timer);
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);

@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { keptConnections } from '../kept-connections.ts';
 import { reply } from './reply.ts';
 import { refusalOfAll } from './safe-updates.ts';
 
@@ -18,10 +19,10 @@ export function forwardRest(
     return;
   }
   const path = `${below}${url.search}`;
-  // Opens a connection for each call: PostgREST may close one that it has answered on at any moment, and a call that reuses it
-  // just then is lost.
-  const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers, agent: false };
+  const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers, agent: keptConnections };
   const forwarded = http.request(options, (result) => {
+    // PostgREST may refuse a call before it has read it, and then closes the connection.
+    if ((result.statusCode ?? 502) >= 400) forwarded.shouldKeepAlive = false;
     response.writeHead(result.statusCode ?? 502, result.headers);
     result.pipe(response);
   });
