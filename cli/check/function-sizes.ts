@@ -8,7 +8,7 @@ import { functionGraph, readPackage } from './function-graph.ts';
 /** In megabytes. The platform refuses what is over 5 where it bundles itself, which is wherever there is no Docker. */
 const budgets = { plain: 1.2, model: 2.2, any: 4.5 };
 /** Functions of the runtime itself, which need no stage's libraries. */
-const runtimeFunctions = ['alerts-send', 'job-complete', 'job-poll', 'metrics'];
+const runtimeFunctions = ['job-complete', 'millrace'];
 const namedParts = 4;
 
 /** One function's size when it is bundled, in bytes, with the heaviest part first. */

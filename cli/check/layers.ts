@@ -35,9 +35,7 @@ const layers: Layer[] = [
   { folder: 'cli', mayImport: ['local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },
-  { folder: `${functions}/job-poll`, mayImport: [runtime] },
-  { folder: `${functions}/alerts-send`, mayImport: [runtime] },
-  { folder: `${functions}/metrics`, mayImport: [runtime] },
+  { folder: `${functions}/millrace`, mayImport: [runtime] },
   { folder: functions, mayImport: [] },
 ];
 

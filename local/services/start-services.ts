@@ -47,7 +47,7 @@ export async function startServices({ env: given, keys, apiUrl }: Parameters<Sta
       // Texts on one subject share fewer words than meanings.
       if (env.ARTICLES_SCORE_BY !== 'model') env.ARTICLES_SCORE_THRESHOLD ??= '0.05';
       const { startModel } = await import('./model/server.ts');
-      const model = await startModel({ env: { ...env, LLM_CALLBACK_URL: `${apiUrl}/functions/v1/job-complete` } });
+      const model = await startModel({ env: { ...env, LLM_CALLBACK_URL: `${apiUrl}/functions/v1/millrace/callback` } });
       started.push(model);
       env.LLM_URL = `${model.url}/v1`;
     }

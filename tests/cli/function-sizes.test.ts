@@ -21,7 +21,7 @@ const functions: Record<string, string> = {
   model: `import '../_services/project-client.ts';\nimport OpenAI from 'openai';`,
   reading: `import '../_millrace/worker/serve-stage.ts';\nimport { unzipSync } from 'fflate';`,
   counting: `const { encode } = await import('gpt-tokenizer/encoding/o200k_base');`,
-  'job-poll': `import '../_millrace/worker/serve-stage.ts';\nimport OpenAI from 'openai';`,
+  millrace: `import '../_millrace/worker/serve-stage.ts';\nimport OpenAI from 'openai';`,
 };
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ test('what a function may have goes by what it asks for beside the runtime', () 
     model: 'model',
     reading: 'any',
     counting: 'any',
-    'job-poll': 'plain',
+    millrace: 'plain',
   });
 });
 
@@ -82,7 +82,7 @@ test('a function over its budget is named with its heaviest packages', async () 
       /^counting: 7\.\d\d MB, at most 4\.5\. Its heaviest parts: gpt-tokenizer@\S+ 7\.\d\d, its own/,
     ),
     expect.stringMatching(
-      /^job-poll: 1\.\d\d MB, at most 1\.2\. Its heaviest parts: openai@\S+ 0\.\d\d, zod@\S+ 0\.\d\d, /,
+      /^millrace: 1\.\d\d MB, at most 1\.2\. Its heaviest parts: openai@\S+ 0\.\d\d, zod@\S+ 0\.\d\d, /,
     ),
   ]);
 });
@@ -90,7 +90,7 @@ test('a function over its budget is named with its heaviest packages', async () 
 test('no function loads the compiler of definitions, or the schemas that it checks by', async () => {
   const own = path.join(projectFolder, 'supabase', 'functions');
   const configOf = readFunctionConfigs(own);
-  for (const name of ['leads-intel', 'books-split', 'toc-find', 'job-poll', 'alerts-send']) {
+  for (const name of ['leads-intel', 'books-split', 'toc-find', 'millrace']) {
     const { files } = await functionGraph(configOf(name));
     expect(files.filter((file) => file.includes('/_millrace/compile/'))).toEqual([]);
     expect(files.length, name).toBeGreaterThan(5);

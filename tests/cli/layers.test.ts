@@ -58,7 +58,7 @@ test.each([
   ],
   [
     'a function of the runtime imports an example',
-    'supabase/functions/job-poll/index.ts',
+    'supabase/functions/millrace/index.ts',
     "import { leads } from '../_pipelines/leads.ts';",
   ],
   ['a local service imports a demo', 'local/services/ocr/server.ts', "import '../../demo/samples/books/misread.ts';"],

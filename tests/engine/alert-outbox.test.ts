@@ -46,7 +46,7 @@ test('a reminder says how it stands now', async ({ engine }) => {
 test('the sweep wakes the function that sends while something is due, and only then', async ({ engine }) => {
   await alarmed(engine);
   const wakes = async () =>
-    (await engine.wakes()).filter(({ url }) => url.endsWith('/functions/v1/alerts-send')).length;
+    (await engine.wakes()).filter(({ url }) => url.endsWith('/functions/v1/millrace/alerts')).length;
   expect(await wakes()).toBe(1);
   await deliver(engine);
   await engine.advance('10 seconds');
@@ -323,7 +323,7 @@ test('doctor shows a channel whose messages nobody takes, and rules that name wh
   await alarmed(engine, ['ops']);
   expect(await finding(engine)).toEqual({ ok: true, detail: 'ops' });
   await minutes(engine, 6);
-  expect(await finding(engine)).toMatchObject({ ok: false, detail: expect.stringContaining('alerts-send') });
+  expect(await finding(engine)).toMatchObject({ ok: false, detail: expect.stringContaining('function millrace') });
   await deliver(engine);
   await addRule(engine, { ...backlog, name: 'lost', channels: ['gone'] });
   expect((await finding(engine))?.detail).toMatch(

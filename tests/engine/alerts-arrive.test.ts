@@ -24,7 +24,7 @@ async function wake(engine: Engine, answerTimeMs = 10_000): Promise<void> {
     () => databaseRpc(client),
     answerTimeMs,
   );
-  const request = new Request('http://project.test/functions/v1/alerts-send', {
+  const request = new Request('http://project.test/functions/v1/millrace/alerts', {
     method: 'POST',
     headers: { apikey: 'k' },
     body: '{}',

@@ -13,7 +13,7 @@ const open = 'application/openmetrics-text; version=1.0.0';
 async function ask(engine: Engine, path = '', headers: Record<string, string> = {}, given: object = env) {
   const client = await engine.database.connect('service_role');
   const answer = await answerMetrics(given as typeof env, () => databaseRpc(client))(
-    new Request(`http://project.test/functions/v1/metrics${path}`, { headers }),
+    new Request(`http://project.test/functions/v1/millrace/metrics${path}`, { headers }),
   );
   engine.database.giveBack(client);
   return answer;
@@ -153,7 +153,7 @@ test('health is 200 while all is well, and 503 when the sweep is old or doctor f
 
 test('a database that does not answer is 503', async () => {
   const answer = await answerMetrics(env, () => async () => ({ data: null, error: { message: 'gone' }, status: 503 }))(
-    new Request('http://project.test/functions/v1/metrics/health', { headers: bearer }),
+    new Request('http://project.test/functions/v1/millrace/metrics/health', { headers: bearer }),
   );
   expect(answer.status).toBe(503);
 });

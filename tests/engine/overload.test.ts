@@ -23,14 +23,14 @@ interface Play {
 const call = async <T>(client: pg.Client, name: string, argument: unknown): Promise<T> =>
   (await client.query(`select public.${name}($1) as answer`, [argument])).rows[0].answer;
 
-/** As job-complete does: the end of each job is told once. */
+/** As a callback does: the end of each job is told once. */
 async function callBack({ client, verdicts }: Play, ended: ServiceJob[]): Promise<void> {
   const ends = ended.map((job) => jobEnd(job, job.id));
   const answer = await call<{ items: Verdict[] }>(client, 'millrace_resume', JSON.stringify(ends));
   verdicts.push(...answer.items.map(({ verdict }) => verdict));
 }
 
-/** As job-poll does: what has not ended is reported. */
+/** As a poll does: what has not ended is reported. */
 async function poll({ client, service }: Play): Promise<void> {
   const { jobs } = await call<{ jobs: { attempt: number; service: string; job_id: string }[] }>(
     client,

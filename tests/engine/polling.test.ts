@@ -121,7 +121,7 @@ test('the poller is woken only while a job is due', async ({ engine }) => {
   await engine.advance('5 seconds');
   expect(await engine.value('select millrace.wake_job_poll()')).toBe(true);
   const urls = (await engine.wakes()).map((wake) => wake.url);
-  expect(urls.at(-1)).toBe('http://project.test/functions/v1/job-poll');
+  expect(urls.at(-1)).toBe('http://project.test/functions/v1/millrace/poll');
 });
 
 const schedule = (engine: Engine) => engine.value(`select schedule from cron.job where jobname = 'millrace-poll'`);
@@ -183,7 +183,7 @@ test('a poller that cannot be scheduled fails no job: it is reported, and the sw
 test('jobs that are long due although nobody polls are woken for by the sweep', async ({ engine }) => {
   await engine.configureDoorbell();
   await waitingJobs(engine, 1);
-  const polls = async () => (await engine.wakes()).filter((wake) => wake.url.endsWith('/job-poll')).length;
+  const polls = async () => (await engine.wakes()).filter((wake) => wake.url.endsWith('/millrace/poll')).length;
   await engine.advance('59 seconds');
   await engine.sql.query('select millrace.sweep()');
   expect(await polls()).toBe(0);

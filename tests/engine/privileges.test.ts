@@ -96,6 +96,7 @@ describe('the public functions', () => {
       'millrace_claim',
       'millrace_collect_children',
       'millrace_complete',
+      'millrace_connect',
       'millrace_dead_letters',
       'millrace_decide',
       'millrace_health',

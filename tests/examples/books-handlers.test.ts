@@ -37,7 +37,7 @@ const run = (stage: Stage, item: Partial<Item>, env: Env) =>
     item: makeItem(11, item),
     limits: { batch_size: 1, timeout_ms: 10_000, result_limit_bytes: 1_048_576 },
     env,
-    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     controller: new AbortController(),
     checkpoints: keepCheckpoints(),
     children: keepChildren(),

@@ -70,7 +70,7 @@ function extract(entity: Document, more: Env = {}): Promise<Outcome | null> {
     item: makeItem(11, { entity: { ...entity }, entity_id: entity.id }),
     limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
     env: { ...project, ...more },
-    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     controller: new AbortController(),
     checkpoints: keepCheckpoints(),
     children: keepChildren(),

@@ -23,7 +23,7 @@ const run = (stage: Stage, item: Partial<Item>, env: Env) =>
     item: makeItem(11, item),
     limits: { batch_size: 1, timeout_ms: 5_000, result_limit_bytes: 1_048_576 },
     env,
-    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     controller: new AbortController(),
     checkpoints: keepCheckpoints(),
     children: keepChildren(),
@@ -44,7 +44,7 @@ describe('scrape submits', () => {
     expect(request?.headers).toMatchObject({ authorization: 'Bearer secret', 'idempotency-key': 'trace-11-9' });
     expect(JSON.parse(request?.body ?? '')).toEqual({
       url: 'https://clocks.test/',
-      callback_url: 'http://api.test/functions/v1/job-complete',
+      callback_url: 'http://api.test/functions/v1/millrace/callback',
       metadata: {
         pipeline: 'leads',
         stage: 'scrape',

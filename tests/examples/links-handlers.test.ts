@@ -19,7 +19,7 @@ const run = (stage: Stage, entity: Record<string, unknown>, env: Env, item: Part
     item: makeItem(11, { entity, ...item }),
     limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
     env,
-    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     controller: new AbortController(),
     checkpoints: keepCheckpoints(),
     children: keepChildren(),

@@ -50,7 +50,7 @@ async function resultOf<T>(stage: Stage, needs: Record<string, unknown>, env: En
     item: makeItem(11, { entity: { id }, needs }),
     limits: { batch_size: 1, timeout_ms: 30_000, result_limit_bytes: 4_194_304 },
     env: { ...env, LLM_URL: model.url, LLM_MODEL: 'local', LLM_MODE: 'inline' },
-    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     controller: new AbortController(),
     checkpoints: keepCheckpoints(),
     children: keepChildren(),

@@ -23,7 +23,7 @@ function submit(url: string | undefined, token?: string) {
   const context = {
     ...{ pipeline, stage, submission, traceId, entityId },
     env: { OCR_URL: url, OCR_AUTH_TOKEN: token },
-    callbackUrl: 'https://api.test/job-complete',
+    callbackUrl: 'https://api.test/functions/v1/millrace/callback',
     signal: AbortSignal.timeout(5_000),
   };
   return submitPage({ documentUrl: 'https://storage.test/book.pdf?token=t', page: 3 }, context, 'attempt-5');
@@ -39,7 +39,7 @@ describe('a page is submitted', () => {
     expect(JSON.parse(request?.body ?? '')).toEqual({
       document_url: 'https://storage.test/book.pdf?token=t',
       page: 3,
-      callback_url: 'https://api.test/job-complete',
+      callback_url: 'https://api.test/functions/v1/millrace/callback',
       metadata: { ...metadata, service: 'ocr' },
     });
   });

@@ -97,7 +97,7 @@ describe('a model that answers in the call', () => {
 
 describe('a model that works in the background', () => {
   const env = { ...prices, LLM_MODE: 'background' };
-  const withoutCallbacks = functionsFolder({ leaveOut: ['job-complete'] });
+  const withoutCallbacks = functionsFolder({ leaveOut: ['millrace'] });
   afterEach(async () => {
     await leads.expectSound();
     await leads.stop();

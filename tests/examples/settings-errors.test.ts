@@ -15,7 +15,7 @@ describe('in the database', () => {
   });
   afterAll(() => leads.stop());
 
-  test('a wrong wake-up secret is answered 401, which doctor tells, and once it is right all goes on', async () => {
+  test('a wrong wake-up secret is answered 401, which doctor tells, and once connected all goes on', async () => {
     const change = (key: string) =>
       leads.rows(`select vault.update_secret(s.id, $1) from vault.secrets s where s.name = 'millrace_wake_secret'`, [
         key,
@@ -26,10 +26,14 @@ describe('in the database', () => {
       'the wake-up is answered',
       async () => (await leads.rows('select from net._http_response where status_code = 401')).length > 0,
     );
-    const detail = expect.stringMatching(/^leads-scrape answered 401: .*MILLRACE_WAKE_SECRET/);
+    const detail = expect.stringMatching(/^leads-scrape answered 401: .*millrace\/connect/);
     expect(await amiss()).toContainEqual({ what: 'the functions answered the last wake-ups', detail });
     expect((await leads.statuses(ids[0]))[0]).toBe('queued');
-    await change(leads.stack.wakeSecret);
+    const connected = await fetch(`${leads.stack.functionsUrl}/millrace/connect`, {
+      method: 'POST',
+      headers: { apikey: leads.stack.secretKey },
+    });
+    expect(await connected.json()).toEqual({ project_url: leads.stack.apiUrl, secret: 'MILLRACE_WAKE_SECRET' });
     await leads.advance('10 seconds');
     await leads.sweep();
     await leads.finished(ids);
@@ -76,7 +80,7 @@ test('settings that functions lack are named where a user looks, nothing is lost
     intel_status: 'queued',
     intel_error: expect.stringMatching(/LLM_URL is not set: set the base URL of .*supabase secrets set/),
   });
-  expect(leads.stack.functions.logs('job-complete').join('\n')).toMatch(/WEBHOOK_SECRET is not set: set whsec_/);
+  expect(leads.stack.functions.logs('millrace').join('\n')).toMatch(/WEBHOOK_SECRET is not set: set whsec_/);
   const headers = { apikey: leads.stack.secretKey };
   const health = await fetch(`${leads.stack.functionsUrl}/leads-intel?health`, { headers });
   expect(health.status).toBe(500);

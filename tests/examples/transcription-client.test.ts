@@ -30,7 +30,7 @@ const envFor = (url: string, more: Env = {}): Env => ({
 });
 const submit = (url: string, more?: Env) => {
   const { pipeline, stage, submission, trace_id: traceId, entity_id: entityId } = metadata;
-  const callbackUrl = 'https://api.test/functions/v1/job-complete';
+  const callbackUrl = 'https://api.test/functions/v1/millrace/callback';
   const origin = { pipeline, stage, submission, traceId, entityId, callbackUrl };
   return submitTranscription(audioUrl, makeContext(envFor(url, more), { ...request, ...origin }).context);
 };
@@ -54,7 +54,7 @@ describe('a recording is submitted', () => {
       extra: 'idempotency_key:trace-5',
     });
     const callback = new URL(url.searchParams.get('callback') ?? '');
-    expect(callback.href).toMatch(/^https:\/\/api\.test\/functions\/v1\/job-complete\?/);
+    expect(callback.href).toMatch(/^https:\/\/api\.test\/functions\/v1\/millrace\/callback\?/);
     expect(Object.fromEntries(callback.searchParams)).toMatchObject({
       ...metadata,
       submission: '5',

@@ -33,7 +33,7 @@ class LinksStack extends ProjectStack {
     const told = async () => [
       ...(await this.rows('select * from public.linkedin_links')),
       ...(await this.rows('select * from millrace.attempts order by id desc limit 4')),
-      ...this.lastWords('links-scrape-job', 'job-poll'),
+      ...this.lastWords('links-scrape-job', 'millrace'),
     ];
     const isExtracted = async () => {
       await this.advance('20 seconds');

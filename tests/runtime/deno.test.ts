@@ -39,7 +39,7 @@ test('every bare import of the functions is mapped for Deno', () => {
 test('each stage of leads has the function its definition names', async () => {
   const { leads } = await import('../../supabase/functions/_pipelines/leads.ts');
   for (const stage of Object.values(leads.stages)) expect(deployed).toContain('function' in stage && stage.function);
-  expect(deployed).toEqual(expect.arrayContaining(['job-complete', 'job-poll']));
+  expect(deployed).toEqual(expect.arrayContaining(['job-complete', 'millrace']));
 });
 
 test('every function has its imports mapped, and checks its callers itself', () => {

@@ -68,7 +68,9 @@ describe('a doorbell', () => {
       for (const shown of ['', 'rin', 'ringring', 'sb_secret_a', 'undefined']) {
         const answer = await call({ headers: { 'x-millrace-wake-secret': shown } });
         expect(answer.status).toBe(401);
-        expect((await answer.json()).error.message).toContain('set the function secret MILLRACE_WAKE_SECRET');
+        expect((await answer.json()).error.message).toContain(
+          'POST to the function millrace/connect with a secret key',
+        );
       }
       expect(drains).toHaveLength(0);
     },

@@ -54,7 +54,7 @@ async function functionsAtWork({ chaos }: Campaign): Promise<string[]> {
 }
 
 async function killFunction(campaign: Campaign, choices: Choices): Promise<undefined> {
-  const name = choices.oneOf([...(await functionsAtWork(campaign)), 'job-complete', 'job-poll']);
+  const name = choices.oneOf([...(await functionsAtWork(campaign)), 'millrace']);
   if (name) await campaign.chaos.stack.functions.kill(name);
 }
 
@@ -198,7 +198,7 @@ async function forgeCallback(campaign: Campaign, choices: Choices): Promise<unde
   const { services } = campaign.chaos.parts;
   const call = services.last ?? {
     method: 'POST',
-    path: '/functions/v1/job-complete',
+    path: '/functions/v1/millrace/callback',
     headers: { 'content-type': 'application/json', 'webhook-id': 'msg_forged', 'webhook-timestamp': '1700000000' },
     body: JSON.stringify({ job_id: 'job-1', status: 'completed', result: {} }),
   };

@@ -43,7 +43,7 @@ export class ChaosServices {
   static async start(apiUrl: string, storageUrls: string[], siteHosts: string): Promise<ChaosServices> {
     const callbacks = await startFaultProxy();
     const storageHosts = storageUrls.map((url) => new URL(url).host).join(',');
-    const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
+    const callbackUrl = `${callbacks.url}/functions/v1/millrace/callback`;
     const own = {
       WEBHOOK_SECRET: `whsec_${randomBytes(24).toString('base64')}`,
       SCRAPER_ALLOW_HOSTS: siteHosts,

@@ -186,7 +186,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     ['it', asNpmDoes],
   ])('ends with its parts when the program that started %s is killed', async (_, command) => {
     const { child, addresses } = await startCommand([...aStarter, ...command]);
-    await fetch(`${addresses.functionsUrl}/job-poll`, { method: 'POST' });
+    await fetch(`${addresses.functionsUrl}/millrace/poll`, { method: 'POST' });
     expect(processesOf(addresses.dataDir).length).toBeGreaterThan(0);
     child.kill('SIGKILL');
     await until(() => processesOf(addresses.dataDir).length === 0 && !fs.existsSync(addresses.dataDir));
@@ -202,7 +202,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     expect((await fetch(`${two.addresses.apiUrl}/rest/v1/`, { headers })).status).toBe(200);
 
     // The stack's own process, with a function running and no chance to clean up.
-    await fetch(`${two.addresses.functionsUrl}/job-poll`, { method: 'POST' });
+    await fetch(`${two.addresses.functionsUrl}/millrace/poll`, { method: 'POST' });
     const [stackProcess] = childProcesses(two.child.pid as number);
     const parts = childProcesses(stackProcess as number);
     expect(parts.length).toBeGreaterThanOrEqual(3);

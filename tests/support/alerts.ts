@@ -51,7 +51,7 @@ export async function minutes(engine: Engine, count: number): Promise<void> {
   }
 }
 
-/** Takes what is due as alerts-send does. */
+/** Takes what is due as the function millrace does. */
 export async function take(engine: Engine, limit = 100): Promise<TakenMessage[]> {
   const { messages } = await engine.value<{ messages: TakenMessage[] }>('select public.millrace_take_messages($1)', [
     limit,

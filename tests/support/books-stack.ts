@@ -77,7 +77,7 @@ export class BooksStack extends ProjectStack {
         'pages-ocr',
         'pages-label',
         'toc-find',
-        'job-complete',
+        'millrace',
       ),
     ];
   }

@@ -19,7 +19,7 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     submissionKey: 'trace-11',
     retryCount: 0,
     traceId: 'trace',
-    callbackUrl: 'http://api.test/functions/v1/job-complete',
+    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     signal: new AbortController().signal,
     timeoutMs: 30_000,
     checkpoints: keepCheckpoints(),

@@ -88,13 +88,7 @@ export class DocumentsStack extends ProjectStack {
     };
     await this.until('the document is over', over, patienceMs, async () => [
       ...(await this.rows('select * from public.pipeline_phase where pipeline_job_id = $1 order by id', [id])),
-      ...this.lastWords(
-        'documents-extraction',
-        'documents-chunking',
-        'documents-kg-ingest',
-        'chunks-kg',
-        'job-complete',
-      ),
+      ...this.lastWords('documents-extraction', 'documents-chunking', 'documents-kg-ingest', 'chunks-kg', 'millrace'),
     ]);
     return (await this.job(id)).status as string;
   }

@@ -46,7 +46,7 @@ export async function diagnose(leads: {
         'select id, status_code, content, error_msg from net._http_response order by created desc limit 10',
       ),
     ),
-    ...[...stages.map((stage) => `leads-${stage}`), 'job-complete', 'job-poll'].flatMap((name) => [
+    ...[...stages.map((stage) => `leads-${stage}`), 'millrace'].flatMap((name) => [
       `${name} wrote:`,
       ...leads.stack.functions
         .logs(name)

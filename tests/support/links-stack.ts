@@ -45,7 +45,7 @@ export class LinksStack extends ProjectStack {
     const told = async () => [
       row,
       ...(await this.rows('select * from millrace.attempts order by id desc limit 5')),
-      ...this.lastWords('links-classify', 'links-scrape-job', 'links-stage-job', 'links-extract', 'job-complete'),
+      ...this.lastWords('links-classify', 'links-scrape-job', 'links-stage-job', 'links-extract', 'millrace'),
     ];
     const read = async () => {
       [row = {}] = await this.rows('select * from public.linkedin_links where id = $1', [id]);

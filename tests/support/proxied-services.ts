@@ -30,7 +30,7 @@ export async function startProxiedServices(
     startFaultProxy(),
     startFaultProxy(),
   ]);
-  const callbackUrl = `${callbacks.url}/functions/v1/job-complete`;
+  const callbackUrl = `${callbacks.url}/functions/v1/millrace/callback`;
   const WEBHOOK_SECRET = `whsec_${randomBytes(24).toString('base64')}`;
   const signed = { ...env, WEBHOOK_SECRET, LLM_CALLBACK_URL: callbackUrl };
   const scraper = await startScraper({ env: signed, limits, callbackDelaysMs: [] });

@@ -110,7 +110,7 @@ begin
       union all
       select format('channel %s has a message that waits since %s: %s', c.name,
         to_char(m.created_at, 'YYYY-MM-DD HH24:MI:SS'),
-        coalesce(m.error, 'look at the logs of function alerts-send'))
+        coalesce(m.error, 'look at the logs of function millrace'))
       from millrace.alert_channels c
       cross join lateral (
         select o.created_at, o.error

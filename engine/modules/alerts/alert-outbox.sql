@@ -5,7 +5,7 @@
 -- be reached its oldest message is tried again and again, and all that happens meanwhile goes into
 -- one more, which nobody has tried yet. So an outage of the receiver costs two messages.
 --
--- The sweep wakes the function alerts-send, which takes messages, sends them and says what came of
+-- The sweep wakes the function millrace, which takes messages, sends them and says what came of
 -- it. Taking one puts it off by a minute at least: should the function die, or its word be lost,
 -- the message is sent again, but never twice within a minute, and always under the same id.
 
@@ -225,7 +225,7 @@ language plpgsql
 as $$
 begin
   if cardinality(millrace.due_messages()) > 0 then
-    return millrace.post('alerts-send', '{}');
+    return millrace.post('millrace/alerts', '{}');
   end if;
   return false;
 end

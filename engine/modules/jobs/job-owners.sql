@@ -1,6 +1,6 @@
 -- Whose a job is, and what went wrong with it
 --
--- The function job-complete verifies a callback and hands it to the function of the stage whose job
+-- The function millrace verifies a callback and hands it to the function of the stage whose job
 -- it is about; the functions here tell which that is. What keeps a job from being asked after or
 -- finished is an operator's business: it stands on the attempt that waits, in millrace.log and in
 -- doctor(), and goes when the service answers again.
@@ -45,7 +45,7 @@ begin
 end
 $$;
 
--- Tells job-complete which function a callback goes to.
+-- Tells the function millrace which function a callback goes to.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
 set millrace.plan = by_key

@@ -54,7 +54,7 @@ declare
   v_now timestamptz := millrace.now();
 begin
   if exists (select from millrace.attempts a where a.poll_at <= v_now) then
-    return millrace.post('job-poll', '{}');
+    return millrace.post('millrace/poll', '{}');
   end if;
   return false;
 end

@@ -66,7 +66,7 @@ export const workerSettings = z.object({
     .describe('set the seconds one invocation may work, less than half of the platform’s wall clock'),
   JOB_CALLBACK_URL: httpUrl
     .optional()
-    .describe('set the URL of the function job-complete as the services see it, or remove it'),
+    .describe('set the URL of millrace/callback as the services see it, or remove it'),
 });
 
 /** What verifies callbacks. */

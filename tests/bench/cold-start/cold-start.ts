@@ -14,8 +14,7 @@ const functions = {
   plain: 'leads-scrape',
   model: 'leads-intel',
   chunking: 'documents-chunking',
-  'job-complete': 'job-complete',
-  'job-poll': 'job-poll',
+  millrace: 'millrace',
 };
 
 /** A checkout of the project, with the host of functions that it brings along. */

@@ -5,9 +5,8 @@ import { messageOf } from '../errors.ts';
 import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
 import { parseHosts } from '../public-hosts.ts';
-import { type Env, processEnv, readSettings, workerSettings } from '../settings.ts';
+import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
-import { serve, waitUntil } from '../worker/edge-runtime.ts';
 import { deliverMessage, type Reach } from './deliver-message.ts';
 
 /** At most one a channel. */
@@ -16,7 +15,7 @@ const MESSAGES_A_ROUND = 20;
 const ANSWER_TIME_MS = 10_000;
 const ROUND_TIME_MS = ANSWER_TIME_MS + 5_000;
 
-const log = createLog({ function: 'alerts-send' });
+const log = createLog({ function: 'millrace' });
 
 /** What the function reads beside what every worker does. */
 export const alertSettings = z.object({
@@ -33,11 +32,6 @@ export const alertSettings = z.object({
     })
     .describe('set the hosts, or host:port, by commas, that alerts may go to wherever they are, or remove it'),
 });
-
-/** Serves the function alerts-send. */
-export function serveAlerts(): void {
-  serve(answerAlertsWakeUp(processEnv(), waitUntil));
-}
 
 /**
  * Answers a wake-up of the function that sends messages about alerts: 202 when it goes to work, 401 without the wake-up secret

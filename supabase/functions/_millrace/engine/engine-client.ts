@@ -231,7 +231,7 @@ function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'
   };
 }
 
-/** What job-poll, job-complete and the stages' functions call about jobs at external services. */
+/** What the function millrace and the stages' functions call about jobs at external services. */
 function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'noteFaults' | 'jobOwner' | 'resume'> {
   return {
     poll: (limit, pollMs) =>
@@ -246,7 +246,7 @@ function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'n
   };
 }
 
-/** What alerts-send and metrics call. A message that was taken and whose answer got lost is put off, and sent later. */
+/** What the function millrace calls for alerts and metrics. A message that was taken and whose answer got lost is put off, and sent later. */
 function watchCalls(call: Call): Pick<Engine, 'takeMessages' | 'noteDeliveries' | 'metrics' | 'health'> {
   return {
     takeMessages: (limit) => call(takenMessages, 'millrace_take_messages', { p_limit: limit }, true),

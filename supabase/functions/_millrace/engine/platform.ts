@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { MisconfiguredError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import type { Env } from '../settings.ts';
@@ -50,6 +50,14 @@ export function readPlatform(env: Env): Platform {
   return { url, secretKey, secretKeys, wakeSecret: env.MILLRACE_WAKE_SECRET?.trim() || undefined };
 }
 
+/**
+ * The secret by which the database wakes functions: MILLRACE_WAKE_SECRET where it is set, else an HMAC of the secret key, so that
+ * nobody need agree on one. It leads back to no key.
+ */
+export const ownWakeSecret = ({ wakeSecret, secretKey }: Platform) => wakeSecret ?? wakeSecretOf(secretKey);
+
+const wakeSecretOf = (key: string) => createHmac('sha256', key).update('millrace wake-up').digest('base64url');
+
 /** The headers with which one function wakes another. */
 export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string, string> {
   return wakeSecret ? { [WAKE_HEADER]: wakeSecret } : { apikey: secretKey };
@@ -57,11 +65,12 @@ export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string,
 
 /**
  * Tells who calls: the project, when `apikey` holds one of its secret keys; a waker, when the request shows the wake-up
- * secret; null for anybody else. The comparison takes equally long for every key, so that its time tells nothing.
+ * secret, which is an HMAC of any of these keys unless MILLRACE_WAKE_SECRET is set; null for anybody else. The comparison takes equally long for every key, so that its time tells nothing.
  */
 export function callerOf(request: Request, { secretKeys, wakeSecret }: Platform): Caller | null {
   if (isOneOf(request.headers.get('apikey'), Object.values(secretKeys))) return 'project';
-  if (wakeSecret && isOneOf(request.headers.get(WAKE_HEADER), [wakeSecret])) return 'waker';
+  const wakeSecrets = wakeSecret ? [wakeSecret] : Object.values(secretKeys).map(wakeSecretOf);
+  if (isOneOf(request.headers.get(WAKE_HEADER), wakeSecrets)) return 'waker';
   return null;
 }
 
@@ -78,8 +87,8 @@ export function refuseStranger(request: Request, platform: Platform): Response |
 export function refuseWakeUp(request: Request, platform: Platform): Response | null {
   if (callerOf(request, platform)) return refuseOtherContract(request);
   return unauthorized(
-    `Wake it with the value of MILLRACE_WAKE_SECRET in the header "${WAKE_HEADER}", or with a secret key of this project ` +
-      'in "apikey": set the function secret MILLRACE_WAKE_SECRET and Vault’s millrace_wake_secret to the same value.',
+    `Wake it with the wake-up secret in the header "${WAKE_HEADER}", or with a secret key of this project in "apikey": ` +
+      'POST to the function millrace/connect with a secret key, and the database learns both.',
   );
 }
 

@@ -17,7 +17,7 @@ const FIND_TIME_MS = 4_000;
 /** The stage's function asks its service, finishes the job and records it. */
 const FINISH_TIME_MS = 25_000;
 
-const log = createLog({ function: 'job-complete' });
+const log = createLog({ function: 'millrace' });
 
 /** What a stage's function answers to a callback. */
 const callbackAnswer = z.union([
@@ -25,7 +25,7 @@ const callbackAnswer = z.union([
   z.object({ error: z.object({ code: z.string(), message: z.string() }) }),
 ]);
 
-/** Serves the function job-complete. */
+/** Serves the function job-complete, whose address services may still hold. */
 export function serveCallbacks(): void {
   serve(answerCallback(processEnv()));
 }

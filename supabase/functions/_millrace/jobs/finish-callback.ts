@@ -13,7 +13,7 @@ const ASK_TIMEOUT_MS = 10_000;
 const FINISH_TIMEOUT_MS = 5_000;
 
 /**
- * Finishes the job that a callback is about and records it. job-complete has verified the callback and says whose it is;
+ * Finishes the job that a callback is about and records it. the function millrace has verified the callback and says whose it is;
  * `body` is what the service sent. Answers 200 with the engine's verdict (processed before and too late included), 400 for
  * a body that cannot be used, 503 when the service should send it again.
  */

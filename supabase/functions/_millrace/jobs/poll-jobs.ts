@@ -4,9 +4,8 @@ import type { WaitingJob } from '../engine/engine-contract.ts';
 import { type Platform, readPlatform, refuseWakeUp } from '../engine/platform.ts';
 import { classify, messageOf } from '../errors.ts';
 import { createLog } from '../log.ts';
-import { type Env, processEnv, readSettings, workerSettings } from '../settings.ts';
+import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
-import { serve, waitUntil } from '../worker/edge-runtime.ts';
 import { callStage } from './call-stage.ts';
 import { JobRecorder } from './job-recorder.ts';
 import { refuse } from './refuse.ts';
@@ -15,15 +14,10 @@ const JOBS_A_ROUND = 20;
 /** In which a stage's function asks its services and records what has ended. */
 const ASK_TIME_MS = 15_000;
 
-const log = createLog({ function: 'job-poll' });
+const log = createLog({ function: 'millrace' });
 
 /** What a stage's function answers once it has asked after jobs. */
 const pollAnswer = z.object({ ended: z.number() });
-
-/** Serves the function job-poll. */
-export function servePolls(): void {
-  serve(answerPollWakeUp(processEnv(), waitUntil));
-}
 
 /**
  * Answers a wake-up of the poller: 202 when it goes to work, 401 without the wake-up secret or a secret key, 500 for a wrong

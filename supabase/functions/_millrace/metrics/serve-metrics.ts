@@ -6,14 +6,13 @@ import { type Platform, readPlatform } from '../engine/platform.ts';
 import { messageOf } from '../errors.ts';
 import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
-import { type Env, processEnv, readSettings } from '../settings.ts';
-import { serve } from '../worker/edge-runtime.ts';
+import { type Env, readSettings } from '../settings.ts';
 import { writeMetrics } from './write-metrics.ts';
 
 /** Longer than the Data API's own bound, so that its answer is what is told. */
 const ASK_TIME_MS = 9_000;
 
-const log = createLog({ function: 'metrics' });
+const log = createLog({ function: 'millrace' });
 
 /** What the function reads. */
 export const metricsSettings = z.object({
@@ -22,11 +21,6 @@ export const metricsSettings = z.object({
     .min(16, 'has fewer than 16 characters')
     .describe('set a random text that your monitoring system shows, such as the output of: openssl rand -base64 32'),
 });
-
-/** Serves the function metrics. */
-export function serveMetrics(): void {
-  serve(answerMetrics(processEnv()));
-}
 
 /**
  * Answers with all metrics, as OpenMetrics where the request accepts it, else in Prometheus's text format; to a path that ends

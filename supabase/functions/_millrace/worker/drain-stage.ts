@@ -21,7 +21,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
   const budget = createBudget(settings.WORKER_SECONDS);
   const engine = createEngine({ rpc, retryUntil: () => budget.savesUntil, log });
   const waker = createWaker({ platform, engine, log });
-  const callbackUrl = settings.JOB_CALLBACK_URL ?? `${platform.url}/functions/v1/job-complete`;
+  const callbackUrl = settings.JOB_CALLBACK_URL ?? `${platform.url}/functions/v1/millrace/callback`;
   const { definition } = stage;
   const drain = new Drain({
     pipeline: stage.pipeline.name,

@@ -32,7 +32,7 @@ interface Serving {
 
 /**
  * Serves a stage as an Edge Function: answers a wake-up at once, then works until the stage is empty; finishes the jobs that
- * job-complete and job-poll hand over. It is all that a stage's index.ts calls.
+ * the function millrace hands over. It is all that a stage's index.ts calls.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export function serveStage(stage: Stage): void {
 
 /**
  * What the function answers. To a wake-up: 202 when it goes to work, 500 with the faults of its settings. To a callback that
- * job-complete hands over, and to job-poll's question after jobs: what became of them. 401 without the secret key, in whose
+ * the function millrace hands over, and to its question after jobs: what became of them. 401 without the secret key, in whose
  * stead the wake-up secret will do for a wake-up, 409 when it is meant for a stage that is not its own, or comes from an engine
  * that speaks another contract. A GET with `?health` tells the state of the settings, one with `?host` which isolate answers;
  * neither starts anything.
@@ -96,7 +96,7 @@ export function answerRequests(
   };
 }
 
-/** Answers a wake-up, or job-poll's question after jobs; `stranger` is the answer to the latter unless the project asks. */
+/** Answers a wake-up, or a question after jobs; `stranger` is the answer to the latter unless the project asks. */
 async function answerBody(serving: Serving, text: string, stranger: Response | null): Promise<Response> {
   const asked = parseJson(text);
   const wrong = wrongStage(serving.stage, named.safeParse(asked).data ?? {});
@@ -106,7 +106,7 @@ async function answerBody(serving: Serving, text: string, stranger: Response | n
   const parsed = poll.safeParse(asked);
   if (parsed.success) return answerPoll(serving, parsed.data.jobs);
   const [issue] = parsed.error.issues;
-  const message = `${issue?.path.join('.')}: ${issue?.message}. Deploy job-poll and this function in the same version.`;
+  const message = `${issue?.path.join('.')}: ${issue?.message}. Deploy millrace and this function in the same version.`;
   return Response.json({ error: { code: 'bad_request', message } }, { status: 400 });
 }
 

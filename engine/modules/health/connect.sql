@@ -1,0 +1,45 @@
+-- Connecting: where the functions are, and with what to wake them
+
+-- Writes a secret into Vault; into the engine's own settings where there is no Vault.
+create function millrace.save_secret(p_name text, p_value text) returns void
+language plpgsql
+as $$
+declare
+  v_id uuid;
+begin
+  if to_regclass('vault.secrets') is null then
+    insert into millrace.settings (name, value)
+    values (p_name, p_value)
+    on conflict (name) do update
+    set value = excluded.value;
+    return;
+  end if;
+  -- Dynamic, because a plain Postgres has no Vault to plan against.
+  execute 'select id from vault.secrets where name = $1' into v_id using 'millrace_' || p_name;
+  if v_id is null then
+    execute 'select vault.create_secret($1, $2)' using p_value, 'millrace_' || p_name;
+  else
+    execute 'select vault.update_secret($1, $2)' using v_id, p_value;
+  end if;
+end
+$$;
+
+create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
+language plpgsql security definer
+as $$
+begin
+  if coalesce(p_project_url, '') !~ '^https?://[^/]' then
+    raise exception 'p_project_url is %, but must be an address with http:// or https://',
+      coalesce(quote_literal(p_project_url), 'null')
+      using errcode = 'MR002', hint = 'Send the function''s own SUPABASE_URL.';
+  elsif length(coalesce(p_wake_secret, '')) < 16 then
+    raise exception 'p_wake_secret has fewer than 16 characters'
+      using errcode = 'MR002', hint = 'Set MILLRACE_WAKE_SECRET to a longer one, or remove it.';
+  end if;
+  perform millrace.save_secret('project_url', rtrim(p_project_url, '/'));
+  perform millrace.save_secret('wake_secret', p_wake_secret);
+  return jsonb_build_object('connected', true);
+end
+$$;
+comment on function public.millrace_connect(text, text) is
+  'Tells the engine where the project''s functions are and with which secret to wake them.';

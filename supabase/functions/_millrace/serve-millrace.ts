@@ -1,0 +1,44 @@
+import { answerAlertsWakeUp } from './alerts/send-alerts.ts';
+import { answerConnect } from './engine/connect.ts';
+import { answerCallback } from './jobs/answer-callback.ts';
+import { answerPollWakeUp } from './jobs/poll-jobs.ts';
+import { refuse } from './jobs/refuse.ts';
+import { answerMetrics } from './metrics/serve-metrics.ts';
+import { type Env, processEnv } from './settings.ts';
+import { serve, waitUntil } from './worker/edge-runtime.ts';
+
+type Answer = (request: Request) => Promise<Response>;
+
+/** Serves the function millrace, which does whatever belongs to no stage. It is all that its index.ts calls. */
+export function serveMillrace(): void {
+  serve(answerMillrace(processEnv(), waitUntil));
+}
+
+/**
+ * Answers by the last part of the address: `callback` the end of a service's job, `poll` and `alerts` the database's wake-ups,
+ * `metrics` and `health` a monitoring system, `connect` whoever sets the project up. 404 for any other.
+ *
+ * @example
+ * ```ts
+ * const answer = answerMillrace(env, (work) => EdgeRuntime.waitUntil(work));
+ *
+ * await answer(new Request('https://ref.supabase.co/functions/v1/millrace/poll', { method: 'POST', headers }));
+ * ```
+ */
+export function answerMillrace(env: Env, background: (work: Promise<void>) => void): Answer {
+  const routes: Record<string, Answer> = {
+    callback: answerCallback(env),
+    poll: answerPollWakeUp(env, background),
+    alerts: answerAlertsWakeUp(env, background),
+    metrics: answerMetrics(env),
+    health: answerMetrics(env),
+    connect: answerConnect(env),
+  };
+  return async (request) => {
+    const name = new URL(request.url).pathname.replace(/\/+$/, '').split('/').at(-1) ?? '';
+    const answer = Object.hasOwn(routes, name) ? routes[name] : undefined;
+    if (answer) return answer(request);
+    const known = Object.keys(routes).map((route) => `/${route}`);
+    return refuse(404, 'unknown_route', `Function millrace has ${known.join(', ')}: correct the address.`);
+  };
+}

@@ -1,3 +1,0 @@
-import { serveAlerts } from '../_millrace/alerts/send-alerts.ts';
-
-serveAlerts();

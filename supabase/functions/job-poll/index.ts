@@ -1,3 +1,0 @@
-import { servePolls } from '../_millrace/jobs/poll-jobs.ts';
-
-servePolls();

@@ -1,3 +1,0 @@
-import { serveMetrics } from '../_millrace/metrics/serve-metrics.ts';
-
-serveMetrics();

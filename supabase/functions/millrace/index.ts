@@ -1,0 +1,3 @@
+import { serveMillrace } from '../_millrace/serve-millrace.ts';
+
+serveMillrace();
