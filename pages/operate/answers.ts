@@ -51,12 +51,131 @@ export interface Overview {
   bulks: Bulk[];
 }
 
+/** What a limit allows; each part only where it says something. */
+export interface Allowed {
+  max_in_flight?: number;
+  rate?: { count: number; per_seconds: number };
+  key_rate?: { count: number; per_seconds: number };
+  spending?: { usd?: number; tokens?: number; per_seconds: number };
+  concurrency?: { column: string; limit: number };
+  back_pressure?: { stage: string; backlog: number }[];
+}
+
 export interface SharedLimit {
   limit: string;
   stages: string[];
+  /** Whether it holds for stages, too, that the caller does not see. */
   hidden: boolean;
+  today: Allowed;
+  in_flight: number;
+  spent_usd: number | null;
+  spent_tokens: number | null;
+  window_ends_at: string | null;
+  /** The stages for which its budget pays nothing more. */
+  spent_for: string[];
+  learned_share: number | null;
+  learned_from: string | null;
+  refused_until: string | null;
   throttle: Throttle | null;
-  [figure: string]: unknown;
+}
+
+export interface LimitedStage {
+  pipeline: string;
+  stage: string;
+  limits: Allowed;
+  shared: string[];
+  in_flight: number;
+  /** How many may begin now; null without a rate. */
+  starts: number | null;
+  ready: number;
+  oldest_age: number | null;
+  throttle: Throttle | null;
+}
+
+export interface Quota {
+  pipeline: string;
+  key: string | null;
+  kind: 'starts' | 'spending';
+  used: number;
+  allowed: number | null;
+  held: number;
+  next_at: string | null;
+}
+
+export interface Limits {
+  limits: SharedLimit[];
+  stages: LimitedStage[];
+  quotas: Quota[];
+}
+
+export interface StatusValue {
+  /** Null for rows that have no value yet. */
+  value: string | null;
+  name: string | null;
+  description: string | null;
+  layer: string | null;
+  is_terminal: boolean;
+  rows: number;
+  oldest: string | null;
+  median: string | null;
+}
+
+export interface Status {
+  pipeline: string;
+  table: string;
+  column: string;
+  values: StatusValue[];
+  looked: number;
+  /** Whether these are all rows of the table. */
+  whole: boolean;
+  moves: { from: string | null; to: string; by: 'engine' | 'person' | 'call'; means: string }[];
+}
+
+export interface StatusRow {
+  entity: string;
+  since: string | null;
+  run: ListedRun | null;
+}
+
+export interface Operator {
+  subject: string;
+  role: string;
+  pipelines: string[] | null;
+  payloads: boolean;
+  note: string;
+  added_at: string;
+}
+
+export interface Channel {
+  channel: string;
+  kind: string;
+  enabled: boolean;
+  has_address: boolean;
+  last: { state: string; tries: number; status: number | null; error: string | null; at: string } | null;
+}
+
+export interface DefinedPipeline {
+  pipeline: string;
+  table: string;
+  projection: string;
+  version: number | null;
+  since: string | null;
+  retention_days: number;
+}
+
+export interface Settings {
+  operators: Operator[];
+  /** Whether these are all operators, not oneself alone. */
+  all_operators: boolean;
+  channels: Channel[];
+  settings: { name: string; value: string; comment: string }[];
+  pipelines: DefinedPipeline[];
+}
+
+export interface Version {
+  version: number;
+  since: string;
+  graph: unknown;
 }
 
 export interface Bulk {
@@ -183,7 +302,40 @@ export interface Run extends ListedRun {
   attempts: Attempt[];
   cost_usd: number | null;
   metadata: Payload | null;
+  table: { name: string; id: number; key: string };
+  turns: Turn[];
+  decisions: Decision[];
   journal: Line[];
+}
+
+/** What an agent said or called; its words for those who see payloads. */
+export interface Turn {
+  stage: string;
+  execution: number;
+  turn: number;
+  kind: 'model' | 'tool';
+  what: string;
+  tool?: string;
+  tokens?: number;
+  cost_usd?: number;
+  at: string;
+  asked?: string;
+  arguments?: string;
+  output?: string;
+}
+
+/** What a person was asked. */
+export interface Decision {
+  attempt: number;
+  stage: string;
+  asked_at: string;
+  deadline_at?: string;
+  decided_at?: string;
+  decided_by?: string;
+  closed_why?: string;
+  closed_at?: string;
+  schema: unknown;
+  decision?: Payload;
 }
 
 export interface Pipeline {

@@ -14,6 +14,8 @@ export interface Field {
   value?: string | number;
   /** The least and the most of a number; a field without is a text. */
   between?: [number, number];
+  /** What there is to choose from. */
+  choices?: string[];
   isNeeded?: boolean;
 }
 
@@ -80,18 +82,26 @@ export function DeedButton({ deed }: { deed: Deed }) {
 export function Fields({ fields }: { fields: Field[] }) {
   return (
     <>
-      {fields.map(({ name, label, hint, value, between, isNeeded }) => (
+      {fields.map(({ name, label, hint, value, between, choices, isNeeded }) => (
         <div key={name}>
           <label for={`deed-${name}`}>{label}</label>
-          <input
-            id={`deed-${name}`}
-            name={name}
-            {...({ type: between ? 'number' : 'text', min: between?.[0], max: between?.[1] } as { type: 'text' })}
-            defaultValue={value?.toString() ?? ''}
-            required={isNeeded ?? false}
-            maxLength={2000}
-            aria-describedby={hint && `deed-${name}-hint`}
-          />
+          {choices ? (
+            <select id={`deed-${name}`} name={name} defaultValue={value?.toString() ?? ''}>
+              {choices.map((choice) => (
+                <option key={choice}>{choice}</option>
+              ))}
+            </select>
+          ) : (
+            <input
+              id={`deed-${name}`}
+              name={name}
+              {...({ type: between ? 'number' : 'text', min: between?.[0], max: between?.[1] } as { type: 'text' })}
+              defaultValue={value?.toString() ?? ''}
+              required={isNeeded ?? false}
+              maxLength={2000}
+              aria-describedby={hint && `deed-${name}-hint`}
+            />
+          )}
           {hint && (
             <p class="hint" id={`deed-${name}-hint`}>
               {hint}
@@ -108,6 +118,20 @@ export function readFields(form: HTMLFormElement): Record<string, string> {
   const values = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()] as const);
   return Object.fromEntries(values.filter(([, value]) => value !== ''));
 }
+
+/** How a throttle is asked for, of a stage or a shared limit. */
+export const throttleFields: Field[] = [
+  { name: 'count', label: 'Starts', value: 10, between: [1, 1_000_000], isNeeded: true },
+  { name: 'seconds', label: 'in so many seconds', value: 60, between: [1, 86_400], isNeeded: true },
+  { name: 'minutes', label: 'For how many minutes', value: 30, between: [1, 576_000], isNeeded: true },
+];
+
+/** What `throttleFields` come to. */
+export const throttleOf = ({ count, seconds, minutes }: Record<string, string>) => ({
+  verb: 'throttle',
+  minutes: Number(minutes),
+  limits: { rate: { count: Number(count), per_seconds: Number(seconds) } },
+});
 
 export const reasonField: Field = {
   name: 'reason',

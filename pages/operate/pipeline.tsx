@@ -5,7 +5,7 @@ import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers.ts';
 import { Chart } from './chart.tsx';
-import { type Deed, DeedButton } from './deeds.tsx';
+import { type Deed, DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
 import { Fresh } from './fresh.tsx';
 import { Graph } from './graph.tsx';
@@ -68,17 +68,8 @@ function Deeds({
     {
       label: 'Throttle',
       what: 'It starts no more than this until the time is over; then its definition holds again.',
-      fields: [
-        { name: 'count', label: 'Starts', value: 10, between: [1, 1_000_000], isNeeded: true },
-        { name: 'seconds', label: 'in so many seconds', value: 60, between: [1, 86_400], isNeeded: true },
-        { name: 'minutes', label: 'For how many minutes', value: 30, between: [1, 576_000], isNeeded: true },
-      ],
-      request: ({ count: many, seconds, minutes }) => ({
-        verb: 'throttle',
-        ...where,
-        minutes: Number(minutes),
-        limits: { rate: { count: Number(many), per_seconds: Number(seconds) } },
-      }),
+      fields: throttleFields,
+      request: (values) => ({ ...throttleOf(values), ...where }),
       refused: stage ? undefined : 'Choose a stage first: click on it in the graph.',
     },
     {

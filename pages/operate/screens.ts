@@ -4,11 +4,14 @@ import { Alerts } from './alerts.tsx';
 import { Bulk } from './bulk.tsx';
 import { DeadLetters } from './dead.tsx';
 import { Journal } from './journal.tsx';
+import { Limits } from './limits.tsx';
 import { Overview } from './overview.tsx';
 import { Pipeline } from './pipeline.tsx';
 import type { Route } from './route.ts';
 import { Run } from './run.tsx';
 import { Runs } from './runs.tsx';
+import { Settings } from './settings.tsx';
+import { Status } from './status.tsx';
 
 interface Screen {
   title: string;
@@ -20,8 +23,11 @@ export const screens: Record<string, Screen> = {
   overview: { title: 'Overview', key: 'o', draw: Overview },
   runs: { title: 'Runs', key: 'r', draw: Runs },
   dead: { title: 'Dead letters', key: 'd', draw: DeadLetters },
+  status: { title: 'Status', key: 's', draw: Status },
+  limits: { title: 'Limits', key: 'l', draw: Limits },
   alerts: { title: 'Alerts', key: 'a', draw: Alerts },
   journal: { title: 'Journal', key: 'j', draw: Journal },
+  settings: { title: 'Settings', key: 'e', draw: Settings },
   pipeline: { title: 'Pipeline', draw: Pipeline },
   run: { title: 'Run', draw: Run },
   bulk: { title: 'Bulk', draw: Bulk },

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { chain, type Row, test } from '../support/engine.ts';
 import { signIn } from '../support/operators.ts';
-import { makeNotes } from '../support/status.ts';
+import { makeLinks, makeNotes } from '../support/status.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 /** A list that has each of these among others, such as those of the examples. */
@@ -40,6 +40,14 @@ test('a status pipeline tells how many rows show each value, since when, and wha
     ],
   });
   expect(await at('nothing')).toMatchObject({ rows: [] });
+});
+
+test('without a column for it, since when a row shows its value is told by the newest attempt', async ({ engine }) => {
+  await makeLinks(engine);
+  await engine.sql.query(`insert into public.link (label, status) values ('tea', 'new')`);
+  const operator = await signIn(engine, 'ann', { role: 'viewer' });
+  const { values } = await operator.ask<{ values: Row[] }>('status', { pipeline: 'page_links' });
+  expect(values).toEqual(some({ value: 'new', rows: 1, oldest: expect.stringMatching(/T09:00:00/) }));
 });
 
 test('a pipeline without a status column says so, and one that is not seen is not there', async ({ engine }) => {

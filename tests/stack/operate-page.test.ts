@@ -45,6 +45,10 @@ const screens: [name: string, address: string, shown: string][] = [
   ['run', '#/run/1', 'What people did to it'],
   ['dead', '#/dead', 'no_address'],
   ['alerts', '#/alerts', 'no_address'],
+  ['status', '#/status/page_links?value=new', 'Rows there'],
+  ['limits', '#/limits', 'printer'],
+  ['settings', '#/settings', 'no address in Vault'],
+  ['versions', '#/settings/orders', 'What version 2 changed'],
   ['journal', '#/journal', 'grant'],
 ];
 
@@ -182,6 +186,44 @@ test('a viewer finds each deed refused, with the reason', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('status').filter({ hasText: 'You may read here, but not act.' }).waitFor();
   expect(await page.getByRole('dialog').count()).toBe(0);
+});
+
+test('a shared limit is throttled and let go where its room is shown', async () => {
+  const page = await operate.atMachine();
+  await page.keyboard.press('g');
+  await page.keyboard.press('l');
+  await title(page, 'Limits');
+  const row = page.getByRole('row', { name: /printer/ }).first();
+  await row.getByText('of 60').waitFor();
+  await page.getByText('$0 of $5').first().waitFor();
+  await row.getByRole('button', { name: 'Throttle', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('orders.read').waitFor();
+  await dialog.getByLabel('Reason').fill('it jams');
+  await dialog.getByRole('button', { name: 'Throttle' }).click();
+  await row.getByText('it jams').waitFor();
+  await row.getByRole('button', { name: 'Unthrottle', exact: true }).click();
+  await dialog.getByLabel('Reason').fill('it is mended');
+  await dialog.getByRole('button', { name: 'Unthrottle' }).click();
+  await row.getByText('it jams').waitFor({ state: 'hidden' });
+});
+
+test('a status tells its moves and rows, versions what changed, and a channel is tried', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/status/page_links`);
+  await page.getByRole('link', { name: 'new', exact: true }).click();
+  await page.getByRole('cell', { name: 'classifying', exact: true }).last().waitFor();
+  await page
+    .getByRole('region', { name: 'Rows', exact: true })
+    .getByRole('cell', { name: '1', exact: true })
+    .first()
+    .waitFor();
+  await page.goto(`${operate.pageUrl}#/settings/orders`);
+  await page.getByRole('row', { name: /added invoice › needs/ }).waitFor();
+  await page.goto(`${operate.pageUrl}#/settings`);
+  await page.getByRole('button', { name: 'Send a test', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('row', { name: /chat slack .* waiting/ }).waitFor();
 });
 
 test('a viewer reads which bulks are under way, and is led to none that would refuse them', async () => {

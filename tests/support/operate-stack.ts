@@ -6,6 +6,7 @@ import { launchChromium } from './chromium.ts';
 import { compiled } from './definitions.ts';
 import type { Row } from './engine.ts';
 import { ProjectStack } from './project-stack.ts';
+import { linksDefinition } from './status.ts';
 import { completed, failed, Worker, waiting } from './worker.ts';
 
 /** What a row or a service might say to whoever looks at it. */
@@ -15,7 +16,12 @@ const definition = {
   pipeline: 'orders',
   entity: { table: 'public.orders', key: 'id', projection: 'none', label: 'name' },
   stages: [
-    { name: 'read', kind: 'function', function: 'orders-read' },
+    {
+      name: 'read',
+      kind: 'function',
+      function: 'orders-read',
+      limits: { max_in_flight: 50, rate: { count: 500, per_seconds: 60 }, shared: ['printer'] },
+    },
     { name: 'price', kind: 'function', function: 'orders-price', needs: ['read'] },
     { name: 'label', kind: 'function', function: 'orders-label', needs: ['price'] },
     { name: 'invoice', kind: 'function', function: 'orders-invoice', needs: ['price'] },
@@ -66,7 +72,16 @@ export class OperateStack extends ProjectStack {
     await this.rows(`create table public.orders (id bigint generated always as identity primary key, name text);
       create index on public.orders (name text_pattern_ops);
       grant select, insert, update, delete on public.orders to service_role`);
+    await this.rows(`select millrace.define_limit('printer', '{"max_in_flight": 60}')`);
+    await this.rows('select millrace.define($1)', [compiled({ ...definition, stages: definition.stages.slice(0, 2) })]);
     await this.rows('select millrace.define($1)', [compiled(definition)]);
+    await this.rows(`create table public.link (id bigint generated always as identity primary key, label text, status text,
+      attempt_count int not null default 0, next_attempt_at timestamptz, last_error text)`);
+    await this.rows('select millrace.define($1)', [compiled(linksDefinition)]);
+    await this.rows(`insert into public.link (label, status) values ('tea', 'new'), ('coffee', 'new'), ($1, null)`, [
+      hostile,
+    ]);
+    await this.rows(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
     await this.rows(`insert into public.orders (name) select 'Order ' || n from generate_series(1, 39) n`);
     await this.rows('insert into public.orders (name) values ($1)', [hostile]);
     await this.rows(`select millrace.start('orders', id::text) from public.orders order by id`);

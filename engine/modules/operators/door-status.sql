@@ -34,7 +34,7 @@ as $$
       order by a.id desc
       limit 1) n on %8$s$sql$,
     p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
-    millrace.key_type(p_pipeline), coalesce(format('t.%I', h.column_name), 'n.at'), p_most,
+    millrace.key_type(p_pipeline), coalesce('t.' || quote_ident(h.column_name), 'n.at'), p_most,
     p_pipeline.id, (h.column_name is null)::text)
   from (select p_pipeline.status #>> '{history,since}') h(column_name)
 $$;

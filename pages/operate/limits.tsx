@@ -1,0 +1,266 @@
+// What is bounded: shared limits and budgets, stages with limits of their own, quotas; what is used, what room there is, and
+// who waits.
+import { Ago, count, dollars, Moment, span } from '../base/format.tsx';
+import { usePoll } from '../base/poll.ts';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { Allowed, Limits as Answer, LimitedStage, Quota, SharedLimit, Throttle } from './answers.ts';
+import { DeedButton, throttleFields, throttleOf } from './deeds.tsx';
+import { read } from './door.ts';
+import { Fresh } from './fresh.tsx';
+import { to } from './route.ts';
+import { State } from './states.tsx';
+
+export function Limits() {
+  const limits = usePoll('limits', () => read<Answer>('limits'));
+  return (
+    <Fresh of={limits.value}>
+      {({ limits, stages, quotas }) => (
+        <>
+          <h3>Shared limits and budgets</h3>
+          <p class="hint">One bound over several stages, such as for a host, a service or an account.</p>
+          <Shared limits={limits} stages={stages} />
+          <h3>Stages with limits</h3>
+          <p class="hint">Those with most to do stand first.</p>
+          <Stages stages={stages.toSorted((a, b) => b.ready + b.in_flight - a.ready - a.in_flight)} />
+          <h3>Quotas</h3>
+          <p class="hint">What one tenant may start and spend in a while. Those who wait stand first.</p>
+          <Quotas quotas={quotas} />
+        </>
+      )}
+    </Fresh>
+  );
+}
+
+/** A bar and its numbers: how much of what is allowed is used. */
+function Used({ used, of, shown = count }: { used: number; of: number; shown?: (value: number) => string }) {
+  const text = `${shown(used)} of ${shown(of)}`;
+  return (
+    <div class="used">
+      {text} <meter min={0} max={Math.max(of, 0.000001)} value={used} aria-label={text} />{' '}
+      <span class={used >= of ? 'state warn' : 'hint'}>
+        {used >= of ? <span>⧖ no room</span> : `room for ${shown(of - used)}`}
+      </span>
+    </div>
+  );
+}
+
+const every = (seconds: number) => `every ${span(seconds * 1000)}`;
+
+/** What is allowed beside what is counted at once, in words. */
+function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: Allowed }) {
+  return (
+    <>
+      {rate && (
+        <div>
+          {count(rate.count)} begin {every(rate.per_seconds)}
+        </div>
+      )}
+      {key_rate && (
+        <div>
+          {count(key_rate.count)} of each key {every(key_rate.per_seconds)}
+        </div>
+      )}
+      {concurrency && (
+        <div>
+          {count(concurrency.limit)} at once for each <Words text={concurrency.column} most={60} />
+        </div>
+      )}
+      {[back_pressure ?? []].flat().map(({ stage, backlog }) => (
+        <div key={stage}>
+          no more than {count(backlog)} before <Words text={stage} most={60} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Held({ throttle }: { throttle: Throttle | null }) {
+  if (!throttle) return null;
+  return (
+    <div>
+      <State is="throttled" /> until <Moment at={throttle.until} />{' '}
+      <Words text={[throttle.by && `by ${throttle.by}`, throttle.reason].filter(Boolean).join(': ')} most={200} />
+    </div>
+  );
+}
+
+function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStage[] }) {
+  const ready = (limit: string) => stages.filter(({ shared, ready: many }) => shared.includes(limit) && many > 0);
+  return (
+    <Table
+      label="Shared limits and budgets"
+      rows={limits}
+      keyOf={({ limit }) => limit}
+      none="There is no shared limit."
+      columns={[
+        { name: 'Limit', cell: (l) => <b>{l.limit}</b> },
+        {
+          name: 'In work',
+          cell: (l) =>
+            l.today.max_in_flight === undefined ? (
+              count(l.in_flight)
+            ) : (
+              <Used used={l.in_flight} of={l.today.max_in_flight} />
+            ),
+        },
+        { name: 'Allows', cell: (l) => <Rates of={l.today} /> },
+        { name: 'Spent', cell: (l) => <Budget limit={l} /> },
+        {
+          name: 'Who waits',
+          cell: (l) => (
+            <>
+              {ready(l.limit).map(({ pipeline, stage, ready: many }) => (
+                <div key={`${pipeline}.${stage}`}>
+                  <a href={to('pipeline', pipeline, { stage })}>
+                    {pipeline}.{stage}
+                  </a>{' '}
+                  {count(many)} ready
+                </div>
+              ))}
+              {ready(l.limit).length === 0 && <span class="hint">nobody</span>}
+            </>
+          ),
+        },
+        {
+          name: 'Held back',
+          cell: (l) => (
+            <>
+              <Held throttle={l.throttle} />
+              {l.learned_share !== null && (
+                <div>
+                  learned {Math.round(l.learned_share * 100)} % of its rate from{' '}
+                  <Words text={l.learned_from} most={60} />
+                </div>
+              )}
+              {l.refused_until && (
+                <div>
+                  <State is="waiting">refused</State> until <Moment at={l.refused_until} />
+                </div>
+              )}
+            </>
+          ),
+        },
+        { name: 'Deeds', cell: (l) => <Deeds limit={l} /> },
+      ]}
+    />
+  );
+}
+
+function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent_for } }: { limit: SharedLimit }) {
+  const { usd, tokens, per_seconds } = today.spending ?? {};
+  if (per_seconds === undefined) return <span class="hint">no budget</span>;
+  return (
+    <>
+      {usd !== undefined && <Used used={spent_usd ?? 0} of={usd} shown={dollars} />}
+      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} shown={(many) => `${count(many)} tokens`} />}
+      <div class="hint">
+        begins anew {every(per_seconds)}, next <Moment at={window_ends_at} />
+      </div>
+      {spent_for.length > 0 && (
+        <div>
+          <State is="alert">{`pays nothing more for ${spent_for.join(', ')}`}</State>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Deeds({ limit: { limit, stages, hidden, throttle, learned_share } }: { limit: SharedLimit }) {
+  const refused = hidden ? 'It holds for pipelines, too, that you do not see.' : undefined;
+  return (
+    <div class="actions">
+      <DeedButton
+        deed={{
+          label: 'Throttle',
+          title: `Throttle ${limit}`,
+          what: `${stages.length} stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
+          fields: throttleFields,
+          request: (values) => ({ ...throttleOf(values), limit }),
+          refused,
+        }}
+      />
+      <DeedButton
+        deed={{
+          label: 'Unthrottle',
+          title: `Unthrottle ${limit}`,
+          what: 'What was declared holds again at once, and what was learned is forgotten.',
+          request: { verb: 'unthrottle', limit },
+          refused: refused ?? (throttle || learned_share !== null ? undefined : 'It is not throttled.'),
+        }}
+      />
+    </div>
+  );
+}
+
+function Stages({ stages }: { stages: LimitedStage[] }) {
+  return (
+    <Table
+      label="Stages with limits"
+      rows={stages}
+      keyOf={({ pipeline, stage }) => `${pipeline}.${stage}`}
+      none="No stage has a limit."
+      columns={[
+        {
+          name: 'Stage',
+          cell: ({ pipeline, stage }) => (
+            <a href={to('pipeline', pipeline, { stage })}>
+              {pipeline}.{stage}
+            </a>
+          ),
+        },
+        {
+          name: 'In work',
+          cell: ({ limits: { max_in_flight }, in_flight }) =>
+            max_in_flight === undefined ? '–' : <Used used={in_flight} of={max_in_flight} />,
+        },
+        {
+          name: 'Allows',
+          cell: ({ limits, starts }) => (
+            <>
+              <Rates of={limits} />
+              {starts !== null && <div class="hint">{count(starts)} may begin now</div>}
+            </>
+          ),
+        },
+        { name: 'Under', cell: ({ shared }) => shared.join(', ') },
+        { name: 'Ready', isNumber: true, cell: ({ ready }) => count(ready) },
+        {
+          name: 'Oldest',
+          isNumber: true,
+          cell: ({ oldest_age, ready }) => (oldest_age === null || ready === 0 ? '–' : span(oldest_age * 1000)),
+        },
+        { name: 'Held back', cell: ({ throttle }) => <Held throttle={throttle} /> },
+      ]}
+    />
+  );
+}
+
+function Quotas({ quotas }: { quotas: Quota[] }) {
+  return (
+    <Table
+      label="Quotas"
+      rows={quotas}
+      keyOf={({ pipeline, key, kind }) => `${pipeline} ${kind} ${key}`}
+      none="Nobody has used anything of a quota in this window."
+      columns={[
+        { name: 'Pipeline', cell: ({ pipeline }) => <Words text={pipeline} most={60} /> },
+        { name: 'Tenant', cell: ({ key }) => (key ? <Words text={key} most={80} /> : 'rows without one') },
+        { name: 'Of', cell: ({ kind }) => kind },
+        {
+          name: 'Used',
+          cell: ({ used, allowed, kind }) => {
+            const shown = kind === 'spending' ? dollars : count;
+            return allowed === null ? shown(used) : <Used used={used} of={allowed} shown={shown} />;
+          },
+        },
+        { name: 'Held back', isNumber: true, cell: ({ held }) => count(held) },
+        {
+          name: 'Goes on',
+          cell: ({ next_at }) =>
+            next_at && Date.parse(next_at) < Date.now() ? <Ago at={next_at} /> : <Moment at={next_at} />,
+        },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,185 @@
+// What is set up: who may act, who is told of alerts, how long things are kept, and what the definitions say.
+import { Ago, Moment } from '../base/format.tsx';
+import { usePoll } from '../base/poll.ts';
+import { Table } from '../base/table.tsx';
+import { Words } from '../base/words.tsx';
+import type { Settings as Answer, Channel, DefinedPipeline, Operator } from './answers.ts';
+import { DeedButton } from './deeds.tsx';
+import { read, you } from './door.ts';
+import { Fresh } from './fresh.tsx';
+import { type Route, to } from './route.ts';
+import { State } from './states.tsx';
+import { Versions } from './versions.tsx';
+
+export function Settings({ of, query }: Route) {
+  return of ? <Versions pipeline={of} query={query} /> : <All />;
+}
+
+function All() {
+  const settings = usePoll('settings', () => read<Answer>('settings'), 15_000);
+  return (
+    <Fresh of={settings.value}>
+      {({ operators, all_operators, channels, settings: set, pipelines }) => (
+        <>
+          <h3>Operators</h3>
+          <Operators operators={operators} isAll={all_operators} />
+          <h3>Channels of alerts</h3>
+          <Channels channels={channels} />
+          <h3>Definitions</h3>
+          <Definitions pipelines={pipelines} />
+          <h3>What holds for all pipelines</h3>
+          <p class="hint">Changed by SQL: update millrace.settings set value = '…' where name = '…'.</p>
+          <Table
+            label="Settings"
+            rows={set}
+            keyOf={({ name }) => name}
+            columns={[
+              { name: 'Setting', cell: ({ name }) => name },
+              { name: 'Value', isNumber: true, cell: ({ value }) => value },
+              { name: 'What it is', cell: ({ comment }) => <Words text={comment} most={400} /> },
+            ]}
+          />
+        </>
+      )}
+    </Fresh>
+  );
+}
+
+function Operators({ operators, isAll }: { operators: Operator[]; isAll: boolean }) {
+  const refused = isAll ? undefined : 'Only an admin of all pipelines says who is an operator.';
+  return (
+    <>
+      {!isAll && <p class="hint">The others are shown to admins of all pipelines.</p>}
+      <Table
+        label="Operators"
+        rows={operators}
+        keyOf={({ subject }) => subject}
+        none="There is none but whoever has a secret key."
+        columns={[
+          { name: 'Who', cell: (o) => <Words text={o.subject} most={80} /> },
+          { name: 'Role', cell: (o) => o.role },
+          { name: 'Sees', cell: (o) => <Words text={o.pipelines?.join(', ') ?? 'all pipelines'} most={200} /> },
+          { name: 'Results', cell: (o) => (o.payloads ? 'sees them' : 'hidden') },
+          { name: 'Since', cell: (o) => <Moment at={o.added_at} /> },
+          { name: 'Note', cell: (o) => <Words text={o.note} most={120} /> },
+          {
+            name: 'Deeds',
+            cell: ({ subject }) => (
+              <DeedButton
+                deed={{
+                  label: 'Remove',
+                  title: `Remove ${subject}`,
+                  what: 'They may neither read nor act any more, from this moment on; a bulk of theirs stops.',
+                  request: { verb: 'revoke', subject },
+                  refused: refused ?? (subject === you.value?.subject ? 'That is you.' : undefined),
+                  harms: true,
+                }}
+              />
+            ),
+          },
+        ]}
+      />
+      <DeedButton
+        deed={{
+          label: 'Add or change an operator',
+          what: 'It holds from their next call on. Somebody who is an operator already gets these rights in place of theirs.',
+          fields: [
+            { name: 'subject', label: 'Who', hint: 'The sub of their token, such as auth.users.id.', isNeeded: true },
+            { name: 'role', label: 'Role', choices: ['viewer', 'operator', 'admin'] },
+            { name: 'pipelines', label: 'Pipelines', hint: 'Names, with commas between them; all where it is empty.' },
+            { name: 'payloads', label: 'Sees results, metadata and details of errors', choices: ['no', 'yes'] },
+          ],
+          request: ({ subject, role, pipelines, payloads }) => ({
+            verb: 'grant',
+            subject,
+            role,
+            payloads: payloads === 'yes',
+            ...(pipelines && { pipelines: pipelines.split(',').map((name) => name.trim()) }),
+          }),
+          refused,
+        }}
+      />
+    </>
+  );
+}
+
+function Channels({ channels }: { channels: Channel[] }) {
+  return (
+    <Table
+      label="Channels of alerts"
+      rows={channels}
+      keyOf={({ channel }) => channel}
+      none="Nobody is told of alerts: set up a channel, as docs/alerting.md says."
+      columns={[
+        { name: 'Channel', cell: (c) => c.channel },
+        { name: 'Kind', cell: (c) => c.kind },
+        {
+          name: 'Set up',
+          cell: ({ enabled, has_address }) =>
+            !enabled ? (
+              <State is="paused">switched off</State>
+            ) : has_address ? (
+              <State is="done">address known</State>
+            ) : (
+              <State is="alert">no address in Vault</State>
+            ),
+        },
+        { name: 'Last message', cell: (c) => <Last of={c} /> },
+        {
+          name: 'Deeds',
+          cell: ({ channel, enabled }) => (
+            <DeedButton
+              deed={{
+                label: 'Send a test',
+                title: `Send a test by ${channel}`,
+                what: 'One message goes out at once; what came of it shows here within a minute.',
+                request: { verb: 'test_channel', channel },
+                refused: enabled ? undefined : 'It is switched off.',
+              }}
+            />
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+const outcomes: Record<string, string> = { delivered: 'completed', waiting: 'queued', dead: 'failed' };
+
+function Last({ of: { last } }: { of: Channel }) {
+  if (!last) return <span class="hint">none yet</span>;
+  return (
+    <>
+      <State is={outcomes[last.state] ?? last.state}>{last.state}</State> <Ago at={last.at} />
+      {last.tries > 1 && `, ${last.tries} tries`} <Words text={last.error} most={200} />
+    </>
+  );
+}
+
+function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
+  return (
+    <Table
+      label="Definitions"
+      rows={pipelines}
+      keyOf={({ pipeline }) => pipeline}
+      none="No pipeline is defined."
+      columns={[
+        { name: 'Pipeline', cell: (p) => <a href={to('pipeline', p.pipeline)}>{p.pipeline}</a> },
+        { name: 'Table', cell: (p) => <Words text={p.table} most={80} /> },
+        {
+          name: 'Shows its runs in',
+          cell: (p) => ({ columns: 'columns of each stage', status: 'one column', none: 'none' })[p.projection],
+        },
+        {
+          name: 'Version',
+          cell: (p) => (
+            <a href={to('settings', p.pipeline)}>
+              {p.version} since <Moment at={p.since} />
+            </a>
+          ),
+        },
+        { name: 'Keeps finished runs', isNumber: true, cell: (p) => `${p.retention_days} days` },
+      ]}
+    />
+  );
+}
