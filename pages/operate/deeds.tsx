@@ -86,9 +86,11 @@ export function Fields({ fields }: { fields: Field[] }) {
         <div key={name}>
           <label for={`deed-${name}`}>{label}</label>
           {choices ? (
-            <select id={`deed-${name}`} name={name} defaultValue={value?.toString() ?? ''}>
+            <select id={`deed-${name}`} name={name}>
               {choices.map((choice) => (
-                <option key={choice}>{choice}</option>
+                <option key={choice} selected={choice === value}>
+                  {choice}
+                </option>
               ))}
             </select>
           ) : (

@@ -2,18 +2,24 @@
 import dagre from '@dagrejs/dagre';
 import { count } from '../base/format.tsx';
 import { cut, visible } from '../base/words.tsx';
-import type { StageDefinition, StageHealth } from './answers.ts';
+import type { StageHealth } from './answers.ts';
 import { to } from './route.ts';
 
 const node = { width: 200, height: 64 };
 
-interface GraphProps {
-  pipeline: string;
-  stages: StageDefinition[];
-  health: Map<string, StageHealth>;
+/** What stands in a node, in up to two lines, and whether it has gone wrong. */
+export interface Told {
+  lines: string[];
+  isBad: boolean;
 }
 
-function layOut(stages: StageDefinition[]) {
+interface GraphProps {
+  pipeline: string;
+  stages: { stage: string; needs: string[] }[];
+  tell: (stage: string) => Told;
+}
+
+function layOut(stages: GraphProps['stages']) {
   const graph = new dagre.graphlib.Graph();
   graph.setGraph({ rankdir: 'LR', nodesep: 16, ranksep: 40, marginx: 4, marginy: 4 });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -23,7 +29,7 @@ function layOut(stages: StageDefinition[]) {
   return graph;
 }
 
-export function Graph({ pipeline, stages, health }: GraphProps) {
+export function Graph({ pipeline, stages, tell }: GraphProps) {
   const graph = layOut(stages);
   const { width = 0, height = 0 } = graph.graph();
   const path = (points: { x: number; y: number }[]) =>
@@ -38,7 +44,7 @@ export function Graph({ pipeline, stages, health }: GraphProps) {
         ))}
         {stages.map(({ stage }) => {
           const { x, y } = graph.node(stage);
-          return <Node key={stage} x={x} y={y} pipeline={pipeline} stage={stage} health={health.get(stage)} />;
+          return <Node key={stage} x={x} y={y} pipeline={pipeline} stage={stage} told={tell(stage)} />;
         })}
       </svg>
     </section>
@@ -50,18 +56,35 @@ interface NodeProps {
   y: number;
   pipeline: string;
   stage: string;
-  health: StageHealth | undefined;
+  told: Told;
 }
 
-function Node({ x, y, pipeline, stage, health: h }: NodeProps) {
-  const mark = h && (!h.enabled ? '⏸ paused' : h.throttle ? '◑ throttled' : h.bypass ? '⤼ bypassed' : '');
-  const counts = h
-    ? [`${count(h.ready)} ready`, `${count(h.started)} in work`, h.waiting > 0 && `${count(h.waiting)} waiting`]
-    : [];
+/** What is at a stage now, and what holds it back. */
+export function tellHealth(health: Map<string, StageHealth>) {
+  return (stage: string): Told => {
+    const h = health.get(stage);
+    if (!h) return { lines: [], isBad: false };
+    const mark = !h.enabled ? '⏸ paused' : h.throttle ? '◑ throttled' : h.bypass ? '⤼ bypassed' : '';
+    const counts = [
+      `${count(h.ready)} ready`,
+      `${count(h.started)} in work`,
+      h.waiting > 0 && `${count(h.waiting)} waiting`,
+    ];
+    return {
+      lines: [
+        counts.filter(Boolean).join(', '),
+        [h.failed > 0 && `✗ ${count(h.failed)} dead`, mark].filter(Boolean).join(' '),
+      ],
+      isBad: h.failed > 0,
+    };
+  };
+}
+
+function Node({ x, y, pipeline, stage, told: { lines, isBad } }: NodeProps) {
   return (
     <a href={to('pipeline', pipeline, { stage })}>
       <rect
-        class={h && h.failed > 0 ? 'node dead' : 'node'}
+        class={isBad ? 'node dead' : 'node'}
         x={x - node.width / 2}
         y={y - node.height / 2}
         width={node.width}
@@ -72,10 +95,10 @@ function Node({ x, y, pipeline, stage, health: h }: NodeProps) {
         {visible(cut(stage, 20))}
       </text>
       <text x={x - node.width / 2 + 8} y={y + 5}>
-        {counts.filter(Boolean).join(', ')}
+        {lines[0]}
       </text>
       <text x={x - node.width / 2 + 8} y={y + 23}>
-        {[h && h.failed > 0 && `✗ ${count(h.failed)} dead`, mark].filter(Boolean).join(' ')}
+        {lines[1]}
       </text>
     </a>
   );

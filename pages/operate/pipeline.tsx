@@ -8,7 +8,7 @@ import { Chart } from './chart.tsx';
 import { type Deed, DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
 import { Fresh } from './fresh.tsx';
-import { Graph } from './graph.tsx';
+import { Graph, tellHealth } from './graph.tsx';
 import { Marks } from './overview.tsx';
 import { go, type Route, to } from './route.ts';
 
@@ -29,7 +29,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
               <a href={to('dead', '', { pipeline })}>dead letters</a>,{' '}
               <a href={to('journal', '', { pipeline })}>journal</a>
             </p>
-            <Graph pipeline={pipeline} stages={answer.stages} health={health} />
+            <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health)} />
             <Deeds pipeline={answer} stage={chosen} />
             <Fresh of={hour.value}>{(series) => <Charts of={{ pipeline, stage }} points={series.points} />}</Fresh>
             <h3>Stages</h3>

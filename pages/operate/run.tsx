@@ -5,12 +5,15 @@ import { usePoll } from '../base/poll.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Run as Answer, Attempt, Fault, Payload } from './answers.ts';
+import { Decisions, Turns } from './conversation.tsx';
+import { logAddress, rowAddress } from './dashboard.ts';
 import { type Deed, DeedButton } from './deeds.tsx';
 import { read } from './door.ts';
 import { Fresh, Trouble } from './fresh.tsx';
+import { Graph } from './graph.tsx';
 import { Lines } from './journal.tsx';
 import { type Route, to } from './route.ts';
-import { State } from './states.tsx';
+import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
 import { Waterfall } from './waterfall.tsx';
 
@@ -23,10 +26,13 @@ export function Run({ of }: Route) {
           <Facts run={found} />
           <Deeds run={found} />
           <Errors run={found} />
+          <Graph pipeline={found.pipeline} stages={found.stages} tell={tellOf(found)} />
           <h3>Attempts</h3>
           <Waterfall attempts={found.attempts} began={found.began_at} />
           <Attempts attempts={found.attempts} />
           <Children run={found} />
+          <Turns turns={found.turns} />
+          <Decisions decisions={found.decisions} />
           <h3>What people did to it</h3>
           <Lines lines={found.journal} />
         </>
@@ -35,8 +41,19 @@ export function Run({ of }: Route) {
   );
 }
 
+/** What the graph says of each stage: its state in this run, and how often it was tried. */
+function tellOf({ stages, attempts }: Answer) {
+  const states = new Map(stages.map(({ stage, state }) => [stage, state]));
+  return (stage: string) => {
+    const state = states.get(stage) ?? 'not begun';
+    const tries = attempts.filter((attempt) => attempt.stage === stage && !attempt.superseded).length;
+    return { lines: [`${shapeOf(state)} ${state}`, tries > 1 ? `${tries} tries` : ''], isBad: state === 'failed' };
+  };
+}
+
 function Facts({ run }: { run: Answer }) {
-  const { pipeline, entity, label, status, ended_as, began_at, ended_at, cost_usd, trace, parent, stages } = run;
+  const { pipeline, entity, label, status, ended_as, began_at, ended_at, cost_usd, trace, parent } = run;
+  const [row, logs] = [rowAddress(run), logAddress(run)];
   return (
     <>
       <p>
@@ -54,7 +71,13 @@ function Facts({ run }: { run: Answer }) {
         <dd>
           <a href={to('runs', '', { pipeline, entity })}>
             <Words text={entity} most={200} />
-          </a>
+          </a>{' '}
+          of {run.table.name}
+          {row && (
+            <>
+              , <a href={row}>in the table editor</a>
+            </>
+          )}
         </dd>
         <dt>Began</dt>
         <dd>
@@ -63,18 +86,17 @@ function Facts({ run }: { run: Answer }) {
         </dd>
         <dt>Cost</dt>
         <dd>{cost_usd === null ? 'none told' : dollars(cost_usd)}</dd>
-        <dt>Stages</dt>
-        <dd class="marks">
-          {stages.map(({ stage, state }) => (
-            <span key={stage}>
-              {stage} <State is={state ?? 'not begun'} />
-            </span>
-          ))}
-        </dd>
         {trace && (
           <>
             <dt>Trace</dt>
-            <dd>{trace}</dd>
+            <dd>
+              {trace}
+              {logs && (
+                <>
+                  , <a href={logs}>its lines in the log explorer</a>
+                </>
+              )}
+            </dd>
           </>
         )}
         {parent && (
@@ -238,8 +260,23 @@ function Children({ run: { run, children } }: { run: Answer }) {
               </a>
             ),
           },
+          {
+            name: 'Under way',
+            isNumber: true,
+            cell: (c) => (
+              <a href={to('runs', '', { parent: run, pipeline: c.pipeline, status: 'running' })}>
+                {count(Math.max(0, c.spawned - c.completed - c.failed - c.cancelled))}
+              </a>
+            ),
+          },
           { name: 'Completed', isNumber: true, cell: (c) => count(c.completed) },
-          { name: 'Failed', isNumber: true, cell: (c) => count(c.failed) },
+          {
+            name: 'Failed',
+            isNumber: true,
+            cell: (c) => (
+              <a href={to('runs', '', { parent: run, pipeline: c.pipeline, status: 'failed' })}>{count(c.failed)}</a>
+            ),
+          },
           { name: 'Cancelled', isNumber: true, cell: (c) => count(c.cancelled) },
         ]}
       />

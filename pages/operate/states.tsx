@@ -18,6 +18,9 @@ const shapes: Record<string, [string, string]> = {
   gate: ['⧖', 'soft'],
 };
 
+/** The sign of a state, for where it stands in a text. */
+export const shapeOf = (state: string) => shapes[state]?.[0] ?? '○';
+
 interface StateProps {
   is: string;
   /** What is shown in place of the state's own name. */

@@ -84,7 +84,11 @@ function ValuesTable({ pipeline, values, chosen }: ValuesProps) {
             value === null ? (
               'no value'
             ) : (
-              <a href={to('status', pipeline, { value })} aria-current={value === chosen ? 'true' : undefined}>
+              <a
+                href={to('status', pipeline, { value })}
+                class={value === chosen ? 'chosen' : undefined}
+                aria-current={value === chosen ? 'true' : undefined}
+              >
                 <Words text={value} most={80} /> {name !== value && <Words text={name} most={80} />}
               </a>
             ),

@@ -226,6 +226,36 @@ test('a status tells its moves and rows, versions what changed, and a channel is
   await page.getByRole('row', { name: /chat slack .* waiting/ }).waitFor();
 });
 
+test('a run tells its graph, what its agent called and what a person is asked', async () => {
+  const page = await operate.atMachine();
+  const run = await operate.value(`select max(id) from millrace.runs`);
+  await page.goto(`${operate.pageUrl}#/run/${run}`);
+  await page.getByRole('region', { name: 'Graph of the stages' }).getByText('waiting').waitFor();
+  await page.getByRole('region', { name: 'Turns' }).getByText('calls look_up').waitFor();
+  await page.getByText('asked, handed over').click();
+  await page.getByText('<img src=x onerror="document.title=1"><b>Tea</b>⟨U+202E⟩cod⟨U+0007⟩').waitFor();
+  await page.getByRole('region', { name: 'Decisions' }).getByText('waits for an answer').waitFor();
+});
+
+test('a filter is kept in the browser, and what no field shows is let go by a click', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed&since=2020-01-01`);
+  await page.getByRole('button', { name: 'Ask for any since' }).click();
+  expect(await page.getByRole('combobox', { name: 'Status' }).inputValue()).toBe('failed');
+  await page.waitForURL(/status=failed$/);
+  await page.getByRole('button', { name: 'Save this filter' }).click();
+  await page.getByLabel('Name').fill('what failed');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Clear' }).click();
+  await page.reload();
+  await page.getByRole('link', { name: 'what failed' }).click();
+  await page.waitForURL(/pipeline=orders&status=failed$/);
+  await page.goBack();
+  await page.waitForURL(/#\/runs$/);
+  await page.getByRole('button', { name: 'Forget the filter what failed' }).click();
+  expect(await page.getByRole('link', { name: 'what failed' }).count()).toBe(0);
+});
+
 test('a viewer reads which bulks are under way, and is led to none that would refuse them', async () => {
   const bulk = { bulk: 1, by: 'otto', done: 2, faults: 0, preview: { runs: 5 } };
   const underWay = { ...bulk, do: { verb: 'retry' }, filter: { pipeline: 'orders' } };

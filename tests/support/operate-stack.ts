@@ -35,6 +35,13 @@ const definition = {
   ].map((stage) => ({ batch_size: 50, ...stage })),
 };
 
+/** A pipeline that asks a person. */
+const asking = {
+  pipeline: 'checks',
+  entity: { table: 'public.orders', key: 'id', projection: 'none' },
+  stages: [{ name: 'ask', kind: 'manual', decision: { schema: { enum: ['yes', 'no'] }, deadline_seconds: 86_400 } }],
+};
+
 export class OperateStack extends ProjectStack {
   #browser: Browser | undefined;
   #worker: pg.Client | undefined;
@@ -78,10 +85,6 @@ export class OperateStack extends ProjectStack {
     await this.rows(`create table public.link (id bigint generated always as identity primary key, label text, status text,
       attempt_count int not null default 0, next_attempt_at timestamptz, last_error text)`);
     await this.rows('select millrace.define($1)', [compiled(linksDefinition)]);
-    await this.rows(`insert into public.link (label, status) values ('tea', 'new'), ('coffee', 'new'), ($1, null)`, [
-      hostile,
-    ]);
-    await this.rows(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
     await this.rows(`insert into public.orders (name) select 'Order ' || n from generate_series(1, 39) n`);
     await this.rows('insert into public.orders (name) values ($1)', [hostile]);
     await this.rows(`select millrace.start('orders', id::text) from public.orders order by id`);
@@ -99,6 +102,21 @@ export class OperateStack extends ProjectStack {
         : failed(item, { code: 'no_address', message: hostile, detail: 'nothing on line 3', permanent: true }),
     );
     await this.#work('ship', (item, n) => waiting(item, `job-${n}`), 10);
+    await this.rows(`insert into public.link (label, status) values ('tea', 'new'), ('coffee', 'new'), ($1, null)`, [
+      hostile,
+    ]);
+    await this.rows(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
+    await this.rows('select millrace.define($1)', [compiled(asking)]);
+    await this.rows(`select millrace.start('checks', '1')`);
+    await this.rows(
+      `insert into millrace.turns (run_id, stage_id, execution, seq, kind, content, usage, attempt_id, created_at)
+      select a.run_id, a.stage_id, 1, 1, 'model', jsonb_build_object('asked', 'Is it tea?', 'output', jsonb_build_array(
+          jsonb_build_object('type', 'function_call', 'name', 'look_up', 'arguments', $1::text))),
+        '{"input_tokens": 900, "output_tokens": 80, "cost_usd": 0.01}', a.id, millrace.now()
+      from millrace.attempts a join millrace.runs r on r.id = a.run_id
+      join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'checks'`,
+      [hostile],
+    );
     await this.rows(`insert into millrace.operators (subject, role, payloads)
       values ('vera', 'viewer', false), ('otto', 'operator', true), ('adam', 'admin', true)`);
     await this.sweep();

@@ -1,0 +1,35 @@
+// Addresses in Supabase's own dashboard, where the project is one of supabase.co.
+import { session } from '../base/session.ts';
+import type { Run } from './answers.ts';
+
+const dashboard = 'https://supabase.com/dashboard/project';
+
+/** The project's ref; undefined on one's own machine or server, which has no such dashboard. */
+function projectRef(): string | undefined {
+  return /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(session.value?.url ?? '')?.[1];
+}
+
+/** Where the functions' lines about a run are searched for: each names the run's trace. */
+export function logAddress({ trace, began_at, ended_at }: Run): string | undefined {
+  const ref = projectRef();
+  if (!ref || !trace || !/^[0-9a-f-]{36}$/.test(trace)) return undefined;
+  const sql = `select cast(timestamp as datetime) as at, event_message
+from function_logs
+where regexp_contains(event_message, '${trace}')
+order by timestamp desc
+limit 200`;
+  const hour = 3_600_000;
+  const until = ended_at ? Date.parse(ended_at) + hour : Date.now();
+  const query = new URLSearchParams({
+    q: sql,
+    its: new Date(Date.parse(began_at) - 60_000).toISOString(),
+    ite: new Date(until).toISOString(),
+  });
+  return `${dashboard}/${ref}/logs/explorer?${query}`;
+}
+
+/** Where a run's row stands in the table editor. */
+export function rowAddress({ entity, table: { id, key } }: Run): string | undefined {
+  const ref = projectRef();
+  return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${entity}` })}`;
+}

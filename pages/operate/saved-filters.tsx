@@ -1,0 +1,111 @@
+// Filters that somebody keeps in this browser, by screen, and what an address asks for beside the fields of its filter.
+import { signal } from '@preact/signals';
+import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { say } from '../base/messages.tsx';
+import { Words } from '../base/words.tsx';
+import { ask, type Route, to } from './route.ts';
+
+interface Saved {
+  screen: string;
+  name: string;
+  query: Record<string, string>;
+}
+
+const kept = 'millrace.filters';
+const most = 50;
+
+/** What the browser keeps; nothing where somebody has put something else there. */
+function readSaved(): Saved[] {
+  try {
+    const found = JSON.parse(localStorage.getItem(kept) ?? '[]');
+    return Array.isArray(found) ? found.filter((one) => one?.screen && one.name && typeof one.query === 'object') : [];
+  } catch {
+    return [];
+  }
+}
+
+const saved = signal(readSaved());
+
+function keep(filters: Saved[]): void {
+  saved.value = filters.slice(-most);
+  localStorage.setItem(kept, JSON.stringify(saved.value));
+}
+
+const isSame = (one: Saved, other: Saved) => one.screen === other.screen && one.name === other.name;
+
+function SaveDialog({ route: { screen, query } }: { route: Route }) {
+  return (
+    <Dialog title="Save this filter">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          const name = String(new FormData(event.currentTarget).get('name')).trim();
+          const one = { screen, name, query: Object.fromEntries(query) };
+          keep([...saved.value.filter((other) => !isSame(one, other)), one]);
+          closeDialog();
+          say(`Saved as ${name}, in this browser.`);
+        }}
+      >
+        <label for="filter-name">Name</label>
+        <input id="filter-name" name="name" required maxLength={60} autocomplete="off" />
+        <div class="actions">
+          <button type="submit" class="first">
+            Save
+          </button>
+          <button type="button" onClick={closeDialog}>
+            Leave it
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The filters that are kept of a screen, and a way to keep the present one. */
+export function SavedFilters({ route }: { route: Route }) {
+  const here = saved.value.filter(({ screen }) => screen === route.screen);
+  const isAsked = [...route.query].length > 0;
+  if (here.length === 0 && !isAsked) return null;
+  return (
+    <section class="actions saved" aria-label="Saved filters">
+      {here.map((one) => (
+        <span class="chip" key={one.name}>
+          <a href={to(one.screen, '', one.query)}>
+            <Words text={one.name} most={60} />
+          </a>
+          <button
+            type="button"
+            aria-label={`Forget the filter ${one.name}`}
+            onClick={() => keep(saved.value.filter((other) => !isSame(one, other)))}
+          >
+            ×
+          </button>
+        </span>
+      ))}
+      {isAsked && (
+        <button type="button" onClick={() => openDialog(() => <SaveDialog route={route} />)}>
+          Save this filter
+        </button>
+      )}
+      {isAsked && <a href={to(route.screen)}>Clear</a>}
+    </section>
+  );
+}
+
+/** What the address asks for that no field shows, such as a stretch of time; each can be let go. */
+export function OtherConditions({ route, shown }: { route: Route; shown: string[] }) {
+  const others = [...route.query].filter(([name, value]) => value !== '' && !shown.includes(name));
+  if (others.length === 0) return null;
+  return (
+    <p class="saved">
+      {others.map(([name, value]) => (
+        <span class="chip" key={name}>
+          {name.replaceAll('_', ' ')}: <Words text={value} most={60} />
+          <button type="button" aria-label={`Ask for any ${name}`} onClick={() => ask({ [name]: '' })}>
+            ×
+          </button>
+        </span>
+      ))}
+    </p>
+  );
+}
