@@ -1,7 +1,7 @@
 // Dialogs: one at a time, closed by Escape, with the focus back where it was.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 const open = signal<(() => ComponentChildren) | null>(null);
 
@@ -30,7 +30,7 @@ interface DialogProps {
 /** A modal dialog with a title. */
 export function Dialog({ title, children, stays = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     element.current?.showModal();
     return () => before?.focus();

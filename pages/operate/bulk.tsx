@@ -8,7 +8,7 @@ import type { Bulk as Answer } from './answers.ts';
 import { ActButton, DeedButton, mayNotAct } from './deeds.tsx';
 import { act } from './door.ts';
 import { Fresh } from './fresh.tsx';
-import { go, type Route, to } from './route.ts';
+import { go, numberIn, type Route, to } from './route.ts';
 import { State } from './states.tsx';
 
 const verbs = ['retry', 'cancel', 'hurry'] as const;
@@ -62,13 +62,13 @@ export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: Butto
 }
 
 /** Helps a bulk on while somebody looks, and tells how far it is. */
-async function lookAt(bulk: number): Promise<Answer> {
+async function lookAt(bulk: number | string): Promise<Answer> {
   const found = await act<Answer>({ verb: 'status', bulk });
   return found.state === 'running' ? act<Answer>({ verb: 'continue', bulk }) : found;
 }
 
 export function Bulk({ of }: Route) {
-  const bulk = usePoll(`bulk ${of}`, () => lookAt(Number(of)), 1500);
+  const bulk = usePoll(`bulk ${of}`, () => lookAt(numberIn(of)), 1500);
   return (
     <Fresh of={bulk.value}>
       {(found) => (

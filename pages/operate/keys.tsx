@@ -1,6 +1,6 @@
 // The keyboard: a palette that finds screens, pipelines and runs, and letters that lead to screens.
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
 import { Words } from '../base/words.tsx';
 import type { ListedRun, Overview } from './answers.ts';
@@ -67,8 +67,9 @@ function Palette() {
   const found = useSignal<Hit[]>([]);
   const place = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
+  // Before the next key comes.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
-    input.current?.focus();
     pipelineHits().then(
       (hits) => {
         known.value = [...known.value, ...hits];

@@ -47,3 +47,6 @@ export function ask(changes: Query): void {
   const { screen, of, query } = route.value;
   go(to(screen, of, { ...Object.fromEntries(query), ...changes }));
 }
+
+/** A number in an address; as it stands there where it is none, for the door to refuse by name. */
+export const numberIn = (of: string): number | string => (/^\d+$/.test(of) ? Number(of) : of);

@@ -12,13 +12,13 @@ import { read } from './door.ts';
 import { Fresh, Trouble } from './fresh.tsx';
 import { Graph } from './graph.tsx';
 import { Lines } from './journal.tsx';
-import { type Route, to } from './route.ts';
+import { numberIn, type Route, to } from './route.ts';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
 import { Waterfall } from './waterfall.tsx';
 
 export function Run({ of }: Route) {
-  const run = usePoll(`run ${of}`, () => read<Answer>('run', { run: Number(of) }));
+  const run = usePoll(`run ${of}`, () => read<Answer>('run', { run: numberIn(of) }));
   return (
     <Fresh of={run.value}>
       {(found) => (

@@ -4,7 +4,7 @@ import http from 'node:http';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { OperateStack } from '../support/operate-stack.ts';
 
@@ -283,4 +283,145 @@ test('the palette finds a run by what it is called, by the keyboard alone', asyn
   await page.getByRole('link', { name: /Order 7 – orders/ }).waitFor();
   await page.keyboard.press('Enter');
   await title(page, /^Run \d+/);
+});
+
+/** Presses Tab until this has the focus, as somebody without a mouse does. */
+async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  await wanted.waitFor();
+  for (let n = 0; n < 150; n += 1) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not lead to ${wanted}`);
+}
+
+test('a pipeline is throttled as the playbook says, by the keyboard alone', async () => {
+  const page = await operate.atMachine();
+  await tabTo(page, page.getByRole('link', { name: 'orders', exact: true }));
+  await page.keyboard.press('Enter');
+  await title(page, /^Pipeline orders/);
+  await tabTo(page, page.getByRole('region', { name: 'Graph of the stages' }).getByRole('link', { name: /^ship/ }));
+  await page.keyboard.press('Enter');
+  await tabTo(page, page.getByRole('button', { name: 'Throttle', exact: true }));
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Throttle orders.ship' });
+  await tabTo(page, dialog.getByLabel('Reason'));
+  await page.keyboard.type('the carrier asks for less');
+  await page.keyboard.press('Enter');
+  await page.getByRole('region', { name: 'Graph of the stages' }).getByText('throttled').waitFor();
+  await tabTo(page, page.getByRole('button', { name: 'Unthrottle', exact: true }));
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.getByText('throttled', { exact: true }).waitFor({ state: 'hidden' });
+});
+
+test('whose role is taken away between page and click is refused, and what they typed stays', async () => {
+  const page = await operate.signedInAs('otto');
+  await page.goto(`${operate.pageUrl}#/pipeline/orders`);
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Reason').fill('a quarter of an hour of work');
+  await operate.rows(`delete from millrace.operators where subject = 'otto'`);
+  await dialog.getByRole('button', { name: 'Pause' }).click();
+  await dialog.getByRole('alert').filter({ hasText: 'you are no operator here' }).waitFor();
+  expect(await dialog.getByLabel('Reason').inputValue()).toBe('a quarter of an hour of work');
+  await operate.rows(`insert into millrace.operators (subject, role, payloads) values ('otto', 'operator', true)`);
+});
+
+test('who signs in with a password goes on with a new token, and where there is none, over what they typed', async () => {
+  const { stack } = operate;
+  const past = await stack.signUserToken({ sub: 'otto', exp: Math.floor(Date.now() / 1000) - 600 });
+  const good = await stack.signUserToken({ sub: 'otto' });
+  const page = await operate.visit(operate.pageUrl);
+  const answers: (object | null)[] = [
+    { access_token: past, refresh_token: 'r1' },
+    { access_token: good, refresh_token: 'r2' },
+  ];
+  await page.route('**/auth/v1/token**', (route) => {
+    const json = answers.shift();
+    return json ? route.fulfill({ json }) : route.fulfill({ status: 400, json: { msg: 'Invalid Refresh Token' } });
+  });
+  await page.getByLabel('Publishable key').fill(stack.publishableKey);
+  await page.getByLabel('e-mail and password').check();
+  await page.getByLabel('E-mail', { exact: true }).fill('otto@example.com');
+  await page.getByLabel('Password', { exact: true }).fill('a password');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await title(page, 'Overview');
+
+  await page.goto(`${operate.pageUrl}#/pipeline/orders`);
+  await page.getByRole('button', { name: 'Pause', exact: true }).click();
+  await page.getByLabel('Reason').fill('typed before it ended');
+  await page.route('**/rest/v1/rpc/**', (route) => route.fulfill({ status: 401, json: { message: 'JWT expired' } }));
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+  const again = page.getByRole('dialog', { name: 'Your session has ended' });
+  await again.getByRole('textbox', { name: 'Access token' }).fill(good);
+  await page.unroute('**/rest/v1/rpc/**');
+  await again.getByRole('button', { name: 'Sign in' }).click();
+  await again.waitFor({ state: 'hidden' });
+  expect(await page.getByLabel('Reason').inputValue()).toBe('typed before it ended');
+});
+
+test('an engine that does not know what the page asks is called older or newer than it', async () => {
+  const page = await operate.atMachine();
+  await page.route('**/api/millrace_limits', (route) =>
+    route.fulfill({
+      status: 404,
+      json: { message: 'Could not find the function public.millrace_limits in the schema cache' },
+    }),
+  );
+  await page.goto(`${operate.pageUrl}#/limits`);
+  await page.getByText('older or newer than this page').waitFor();
+});
+
+test.each([
+  ['#/runs?status=failed%27--', 'must be one of'],
+  ['#/runs?since=never', 'must be a time'],
+  ['#/runs?pipeline=%3Cimg%20src=x%20onerror=alert(1)%3E', 'there is no pipeline <img src=x onerror=alert(1)>'],
+  ['#/run/%3Cscript%3E', 'p_query.run is "<script>", but must be a whole number'],
+  ['#/run/99999999999999999999', 'must be a whole number'],
+  ['#/bulk/0', 'must be a whole number'],
+  ['#/status/%E2%80%AEorders', 'there is no pipeline ⟨U+202E⟩orders'],
+  ['#/constructor', 'There is no such screen.'],
+  ['#/%E0%A4%A', 'There is no such screen.'],
+])('a forged address %s is answered in words', async (address, said) => {
+  const page = await operate.atMachine();
+  await page.goto(operate.pageUrl + address);
+  await page.getByText(said).first().waitFor();
+});
+
+test('a result of a megabyte is shown from its beginning, one of a thousand levels as far as somebody opens it', async () => {
+  const page = await operate.atMachine();
+  for (const [run, name] of [
+    [9, /^result/],
+    [10, 'the beginning of 1m bytes'],
+  ] as const) {
+    await page.goto(`${operate.pageUrl}#/run/${run}`);
+    await page.getByRole('button', { name: /^Look at attempt \d+ of price/ }).click();
+    await page.getByText(name).first().click();
+  }
+  await page.getByText('⟨U+202E⟩cod').first().waitFor();
+  expect(await page.locator('main img').count()).toBe(0);
+});
+
+test('a thousand stages, a graph of sixty and a run of ten thousand children stay usable', async () => {
+  const run = await operate.crowd();
+  const page = await operate.atMachine();
+  const isUsable = async () => {
+    const before = Date.now();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    // A hundredth of that where nothing else runs.
+    expect(Date.now() - before).toBeLessThan(3000);
+  };
+  await page.getByRole('link', { name: 'wide_16', exact: true }).waitFor();
+  await isUsable();
+  await page.goto(`${operate.pageUrl}#/pipeline/wide_3`);
+  await page.getByRole('region', { name: 'Graph of the stages' }).getByText('s_59', { exact: true }).waitFor();
+  await isUsable();
+  await page.goto(`${operate.pageUrl}#/run/${run}`);
+  await page.getByRole('link', { name: '10k of wide_0' }).click();
+  await page.getByRole('button', { name: 'Show older ones' }).waitFor();
+  expect(await page.getByRole('row').count()).toBe(51);
+  await isUsable();
 });

@@ -35,6 +35,9 @@ const definition = {
   ].map((stage) => ({ batch_size: 50, ...stage })),
 };
 
+/** Lists in lists, so many levels deep. */
+const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+
 /** A pipeline that asks a person. */
 const asking = {
   pipeline: 'checks',
@@ -93,7 +96,8 @@ export class OperateStack extends ProjectStack {
     );
     await this.#work('price', (item, n) => {
       if (n < 4) return failed(item, { code: 'rate_limited', message: 'the model asks for patience' });
-      return { ...completed(item, { total: n }), usage: { cost_usd: 0.004, input_tokens: 900, output_tokens: 80 } };
+      const output = n === 5 ? nested(1000) : n === 6 ? { [hostile]: 'x'.repeat(1_000_000) } : { total: n };
+      return { ...completed(item, output), usage: { cost_usd: 0.004, input_tokens: 900, output_tokens: 80 } };
     });
     await this.#work('label', (item) => completed(item), 20);
     await this.#work('invoice', (item, n) =>
@@ -128,6 +132,33 @@ export class OperateStack extends ProjectStack {
     const items = await worker.take(most);
     await worker.report(...items.map((item, n) => outcome({ ...item }, n)));
     await worker.leave();
+  }
+
+  /** More than a page should have to draw: 17 pipelines of 60 stages, and a run with ten thousand children. */
+  async crowd(): Promise<number> {
+    const stages = Array.from({ length: 60 }, (_, n) => ({
+      name: `s_${n}`,
+      ...(n > 0 && { needs: [`s_${Math.floor((n - 1) / 2)}`] }),
+    }));
+    const entity = { table: 'public.orders', key: 'id', projection: 'none' };
+    for (let n = 0; n < 17; n += 1)
+      await this.rows('select millrace.define($1)', [compiled({ pipeline: `wide_${n}`, entity, stages })]);
+    const run = await this.value<number>(`select max(r.id)::int from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'orders'`);
+    await this.rows(
+      `with fan_out as (
+        insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, state, spawned, total, completed,
+          failed, created_at)
+        select a.run_id, a.stage_id, a.id, p.id, 'closed', 10000, 10000, 9000, 1000, millrace.now()
+        from millrace.attempts a, millrace.pipelines p
+        where a.run_id = $1 and p.name = 'wide_0' order by a.id limit 1
+        returning id, child_pipeline_id)
+      insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at, fan_out_id, item_key)
+      select p.id, p.current_version_id, n::text, 'completed', millrace.now(), millrace.now(), f.id, n::text
+      from fan_out f join millrace.pipelines p on p.id = f.child_pipeline_id, generate_series(1, 10000) n`,
+      [run],
+    );
+    return run;
   }
 
   /** A new browser window at an address of the page. */
