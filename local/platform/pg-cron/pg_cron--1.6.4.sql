@@ -32,6 +32,20 @@ create table cron.job_run_details (
   end_time timestamptz
 );
 
+-- The worker reads the jobs again when it is told that they have changed.
+create function cron._tell_change() returns trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  perform pg_notify('pg_cron_changed', '');
+  return null;
+end
+$$;
+
+create trigger tell_change after insert or update or delete or truncate on cron.job
+for each statement execute function cron._tell_change();
+
 alter table cron.job enable row level security;
 create policy cron_job_policy on cron.job using (username = current_user);
 alter table cron.job_run_details enable row level security;

@@ -20,7 +20,8 @@ interface Task {
   job: Job;
   schedule: Schedule;
   lastStart: Date;
-  lastLook: Date;
+  /** When a calendar says next, null when it says nothing any more. */
+  due: Date | null;
   pending: number;
   running: boolean;
 }
@@ -37,28 +38,42 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
   const stopping = new AbortController();
   const tasks = new Map<string, Task>();
   const runs = new Set<Promise<void>>();
+  let changed = true;
   const done = keepSession(urlOf('supabase_admin'), 'pg_cron', stopping.signal, report, async (client) => {
-    await client.query(`set search_path = ''`);
+    await client.query(`set search_path = ''; listen pg_cron_changed`);
+    client.on('notification', () => {
+      changed = true;
+    });
+    changed = true;
     await client.query(
       `update cron.job_run_details set status = 'failed', return_message = 'server restarted'
         where status in ('starting', 'running')`,
     );
     while (!stopping.signal.aborted) {
-      await readJobs(client, tasks, report);
+      if (changed) {
+        changed = false;
+        await readJobs(client, tasks, report);
+      }
       for (const task of tasks.values()) {
         noticeDue(task, new Date());
-        if (task.pending > 0 && !task.running) start(task);
+        if (task.pending > 0 && !task.running) start(task, client);
       }
       await pause(tickMs, stopping.signal);
     }
+    // What they come to is written down in this session.
+    await Promise.all(runs);
   });
 
-  function start(task: Task) {
+  function start(task: Task, recorder: pg.Client) {
     task.pending -= 1;
     task.running = true;
     task.lastStart = new Date();
-    const run = runJob(urlOf, task.job, stopping.signal)
-      .catch((error) => report(`job ${task.job.jobid}: ${error}`))
+    const run = runJob({ urlOf, recorder, job: task.job, signal: stopping.signal })
+      .catch((error) => {
+        // The extension may have gone, with its jobs.
+        changed = true;
+        report(`job ${task.job.jobid}: ${error}`);
+      })
       .finally(() => {
         task.running = false;
         runs.delete(run);
@@ -70,7 +85,6 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
     async stop() {
       stopping.abort();
       await done;
-      await Promise.all(runs);
     },
   };
 }
@@ -89,7 +103,8 @@ async function readJobs(client: pg.Client, tasks: Map<string, Task>, report: (me
     try {
       const now = new Date();
       const schedule = parseSchedule(job.schedule);
-      tasks.set(job.jobid, { lastStart: now, pending: 0, running: false, ...known, job, schedule, lastLook: now });
+      const due = schedule.kind === 'calendar' ? schedule.next(now) : null;
+      tasks.set(job.jobid, { lastStart: now, pending: 0, running: false, ...known, job, schedule, due });
     } catch (error) {
       report(`job ${job.jobid}: schedule "${job.schedule}": ${error}`);
       await client.query('update cron.job set active = false where jobid = $1', [job.jobid]);
@@ -105,7 +120,7 @@ function noticeDue(task: Task, now: Date): void {
     if (task.pending === 0 && now.getTime() - task.lastStart.getTime() >= schedule.milliseconds) task.pending = 1;
     return;
   }
-  const next = schedule.next(task.lastLook);
-  if (next && next <= now) task.pending += 1;
-  task.lastLook = now;
+  if (task.due === null || task.due > now) return;
+  task.pending += 1;
+  task.due = schedule.next(now);
 }
