@@ -14,7 +14,7 @@ const { check } = argumentsOrExit(usage, () => {
   return parseArgs({ options }).values;
 });
 try {
-  await syncPipelines(supabaseFolder, check, console);
+  await syncPipelines(supabaseFolder, check, { ...console, command: 'npm run pipelines:sync' });
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;

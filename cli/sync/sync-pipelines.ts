@@ -1,21 +1,21 @@
-// What `npm run pipelines:sync` does: writes a new migration for each pipeline whose TypeScript definition differs from what the
+// What `millrace sync` does: writes a new migration for each pipeline whose TypeScript definition differs from what the
 // existing migrations define, children before their parents, and for the limits that stages share; never edits one.
 import fs from 'node:fs';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { type CompiledPipeline, compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import { stampsAfter } from '../migration-stamps.ts';
+import { loadModules } from '../project/load-definitions.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, keptPipelines, referenceFaults } from './pipeline-order.ts';
 import { grantFaults } from './table-grants.ts';
 
-/** Takes what the user is told. */
-export type Teller = Pick<Console, 'log' | 'warn'>;
+/** Takes what the user is told, who runs this by `command`. */
+export type Teller = Pick<Console, 'log' | 'warn'> & { command: string };
 
 /** What `_pipelines/*.ts` define, compiled. */
 interface Project {
@@ -33,7 +33,7 @@ interface Definitions {
 /** Every export of `_pipelines/*.ts` that is a definition. Throws an error that names the file of one that is wrong. */
 async function readProject(pipelinesFolder: string): Promise<Project> {
   const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
-  const modules = await Promise.all(files.sort().map((name) => loadDefinitions(pipelinesFolder, name)));
+  const modules = await loadDefinitions(pipelinesFolder, files.sort());
   const limits: LimitsJson = {};
   const seen = new Set<object>();
   const pipelines: CompiledPipeline[] = [];
@@ -59,18 +59,31 @@ function inFile<Result>(file: string, compile: () => Result): Result {
   }
 }
 
-async function loadDefinitions(pipelinesFolder: string, file: string): Promise<Definitions> {
-  const module = await import(pathToFileURL(path.join(pipelinesFolder, file)).href).catch((error) =>
-    inFile(file, () => {
-      throw error;
-    }),
-  );
-  const exported = Object.values(module as Record<string, unknown>).filter((value) => typeof value === 'object');
-  return {
-    file,
-    pipelines: exported.filter((value) => isKind<PipelineDefinition>(value, 'input', 'stages')),
-    shared: exported.filter((value) => isKind<SharedLimits>(value, 'limits', 'names')),
-  };
+async function loadDefinitions(pipelinesFolder: string, files: string[]): Promise<Definitions[]> {
+  const modules = await loadModules(files.map((file) => path.join(pipelinesFolder, file))).catch((error) => {
+    throw new Error(
+      definitionFault(error as Error & { errors?: { text: string; location?: { file: string; line: number } }[] }),
+    );
+  });
+  return modules.map((module, at) => {
+    const exported = Object.values(module).filter((value) => typeof value === 'object');
+    return {
+      file: files[at] ?? '',
+      pipelines: exported.filter((value) => isKind<PipelineDefinition>(value, 'input', 'stages')),
+      shared: exported.filter((value) => isKind<SharedLimits>(value, 'limits', 'names')),
+    };
+  });
+}
+
+/** What is wrong with a definition that cannot be read, with its file and line where those are known. */
+function definitionFault({
+  message,
+  errors = [],
+}: Error & { errors?: { text: string; location?: { file: string; line: number } }[] }): string {
+  const [first] = errors;
+  if (!first) return `supabase/functions/_pipelines: ${message}`;
+  const at = first.location ? `${path.basename(first.location.file)}:${first.location.line}` : '';
+  return `supabase/functions/_pipelines/${at}: ${first.text}`;
 }
 
 function isKind<Kind>(value: unknown, ...fields: (keyof Kind)[]): value is Kind {
@@ -129,7 +142,7 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
     faults.push(
-      `No migration defines the present state of: ${names}. Run \`npm run pipelines:sync\` and commit what it writes.`,
+      `No migration defines the present state of: ${names}. Run \`${teller.command}\` and commit what it writes.`,
     );
   }
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
@@ -144,8 +157,6 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   if (missing.length === 0) {
     teller.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
   } else {
-    teller.log(
-      'Run `npm run check -- --write`, which renews the schema snapshot and the types, then `npx supabase db push --remote`.',
-    );
+    teller.log('Next: look at it, commit it, and `npx supabase db push`.');
   }
 }

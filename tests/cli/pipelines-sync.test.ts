@@ -46,7 +46,11 @@ async function sync(...args: string[]): Promise<Ended> {
     written[kind] += `${line}\n`;
   };
   try {
-    await syncPipelines(seen, args.includes('--check'), { log: add('log'), warn: add('warn') });
+    await syncPipelines(seen, args.includes('--check'), {
+      command: 'npm run pipelines:sync',
+      log: add('log'),
+      warn: add('warn'),
+    });
     return { code: 0, stdout: written.log, stderr: written.warn };
   } catch (error) {
     return { code: 1, stdout: written.log, stderr: `${written.warn}${(error as Error).message}\n` };

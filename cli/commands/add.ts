@@ -1,0 +1,98 @@
+// millrace add: a pipeline's definition, and a function with its test for each stage.
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Change, readText } from '../project/change-set.ts';
+import { CommandError } from '../project/command-error.ts';
+import { withFunctionSections } from '../project/config-sections.ts';
+import type { Project } from '../project/find-project.ts';
+import { denoJson, readManifest, runtimeFolder } from '../project/shipped.ts';
+import { definitionText, handlerText, indexText, stageLine, testText } from './stage-templates.ts';
+
+/** What `add` was asked for. */
+export interface Added {
+  pipeline: string;
+  stages: string[];
+  /** The table whose rows go through the pipeline. */
+  table: string;
+  /** Its key. */
+  key: string;
+  /** How the stages work: by their own code, at a service that calls back, or by a model. */
+  work: 'own' | 'external' | 'model';
+}
+
+const name = /^[a-z][a-z0-9_]{0,39}$/;
+
+/**
+ * What adds a pipeline, or stages at the end of one that is there. Throws a CommandError where a name cannot be one, or something is
+ * there already.
+ */
+export function addChanges(project: Project, added: Added): Change[] {
+  if (!fs.existsSync(path.join(project.root, runtimeFolder, 'manifest.json'))) {
+    throw new CommandError(`There is no ${runtimeFolder} in ${project.root}: run \`millrace init\` first.`);
+  }
+  for (const given of [added.pipeline, ...added.stages]) {
+    if (!name.test(given)) {
+      throw new CommandError(
+        `${JSON.stringify(given)} cannot be a name: use lower-case letters, digits and _, a letter first.`,
+      );
+    }
+  }
+  const twice = added.stages.find((stage, at) => added.stages.indexOf(stage) !== at);
+  if (twice) throw new CommandError(`Stage ${twice} is named twice: give each a name of its own.`);
+  const file = `supabase/functions/_pipelines/${added.pipeline.replaceAll('_', '-')}.ts`;
+  const before = readText(path.join(project.root, file));
+  const functions = added.stages.map((stage) => functionOf(added.pipeline, stage));
+  for (const folder of functions) {
+    if (fs.existsSync(path.join(project.root, 'supabase/functions', folder))) {
+      throw new CommandError(`supabase/functions/${folder} is there already: give the stage another name.`);
+    }
+  }
+  const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
+  return [
+    { file, text: before === null ? definitionText(added) : withStages(file, before, added) },
+    ...added.stages.flatMap((stage, at) => stageChanges(added, stage, file, before === null && at === 0)),
+    { file: project.config, text: withFunctionSections(project.config, config, functions) },
+  ];
+}
+
+/** The function of a stage. */
+export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
+
+function stageChanges(added: Added, stage: string, definition: string, isFirst: boolean): Change[] {
+  const folder = functionOf(added.pipeline, stage);
+  const given = { ...added, stage, folder, definition: path.posix.basename(definition), isFirst };
+  return [
+    { file: `supabase/functions/${folder}/index.ts`, text: indexText(given) },
+    { file: `supabase/functions/${folder}/handler.ts`, text: handlerText(given) },
+    { file: `supabase/functions/${folder}/deno.json`, text: denoJson(readManifest()) },
+    { file: `tests/${folder}.test.ts`, text: testText(given) },
+  ];
+}
+
+/** Puts the stages at the end of those that a definition has, each after the one before it. */
+function withStages(file: string, text: string, added: Added): string {
+  const opening = /\bstages:\s*\{/.exec(text);
+  const end = opening ? closing(text, opening.index + opening[0].length) : -1;
+  if (!opening || end < 0) {
+    const lines = added.stages.map((stage) => stageLine(added, stage, undefined)).join('\n');
+    throw new CommandError(`${file} has no "stages: {" to add to: add these lines where its stages are.\n${lines}`);
+  }
+  const body = text.slice(opening.index + opening[0].length, end);
+  const names = [...body.matchAll(/^ {4}(\w+):/gm)].map(([, stage = '']) => stage);
+  const there = added.stages.find((stage) => names.includes(stage));
+  if (there) throw new CommandError(`Stage ${there} is in ${file} already: give the stage another name.`);
+  const lines = added.stages.map((stage, at) => stageLine(added, stage, added.stages[at - 1] ?? names.at(-1)));
+  const comma = /[,{]\s*$/.test(text.slice(0, end)) ? '' : ',';
+  return `${text.slice(0, end).trimEnd()}${comma}\n${lines.join('\n')}\n  ${text.slice(end)}`;
+}
+
+/** Where the bracket closes that was opened right before `from`; -1 where it does not. */
+function closing(text: string, from: number): number {
+  let depth = 1;
+  for (let at = from; at < text.length; at += 1) {
+    if (text[at] === '{') depth += 1;
+    if (text[at] === '}') depth -= 1;
+    if (depth === 0) return at;
+  }
+  return -1;
+}

@@ -1,0 +1,81 @@
+// millrace init: the engine's migration, the runtime, the function millrace and its section of the configuration.
+import fs from 'node:fs';
+import path from 'node:path';
+import { stampsAfter } from '../migration-stamps.ts';
+import type { Change } from '../project/change-set.ts';
+import { CommandError } from '../project/command-error.ts';
+import { withFunctionSections } from '../project/config-sections.ts';
+import { migrationsOf, type Project } from '../project/find-project.ts';
+import {
+  denoJson,
+  digestOf,
+  engineInstall,
+  levelIn,
+  type Manifest,
+  readManifest,
+  runtimeFiles,
+  runtimeFolder,
+} from '../project/shipped.ts';
+
+const millraceFunction = 'supabase/functions/millrace';
+
+/** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
+export async function initChanges(project: Project): Promise<Change[]> {
+  const manifest = readManifest();
+  const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
+  return [
+    ...(await engineChanges(project)),
+    ...runtimeChanges(project, manifest),
+    ...functionChanges(project, manifest),
+    { file: project.config, text: withFunctionSections(project.config, config, ['millrace']) },
+  ];
+}
+
+/** The engine's migration, stamped after the newest; none where a migration installs it. */
+async function engineChanges(project: Project): Promise<Change[]> {
+  const names = migrationsOf(project);
+  const folder = path.join(project.root, 'supabase', 'migrations');
+  if (names.some((name) => levelIn(fs.readFileSync(path.join(folder, name), 'utf8')) !== null)) return [];
+  const version = majorVersion(fs.readFileSync(path.join(project.root, project.config), 'utf8'));
+  if (version !== undefined && version < 17) {
+    throw new CommandError(
+      `${project.config} says major_version ${version}, but the engine needs Postgres 17: upgrade the project.`,
+    );
+  }
+  const [stamp] = await stampsAfter(names, 1);
+  return [{ file: `supabase/migrations/${stamp}_millrace.sql`, text: engineInstall() }];
+}
+
+const majorVersion = (config: string) => {
+  const [, version] = /"?major_version"?\s*[=:]\s*(\d+)/.exec(config) ?? [];
+  return version === undefined ? undefined : Number(version);
+};
+
+/** The runtime with its manifest. Files that are there and are not ours are refused. */
+function runtimeChanges(project: Project, manifest: Manifest): Change[] {
+  const folder = path.join(project.root, runtimeFolder);
+  if (fs.existsSync(folder) && !fs.existsSync(path.join(folder, 'manifest.json'))) {
+    throw new CommandError(
+      `${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`,
+    );
+  }
+  if (fs.existsSync(folder)) return [];
+  return [
+    ...Object.entries(runtimeFiles()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
+    { file: `${runtimeFolder}/manifest.json`, text: `${JSON.stringify(manifest, null, 2)}\n` },
+  ];
+}
+
+function functionChanges(project: Project, manifest: Manifest): Change[] {
+  const index = `import { serveMillrace } from '../_millrace/serve-millrace.ts';\n\nserveMillrace();\n`;
+  const place = path.join(project.root, millraceFunction, 'index.ts');
+  if (fs.existsSync(place) && digestOf(fs.readFileSync(place, 'utf8')) !== digestOf(index)) {
+    throw new CommandError(
+      `${millraceFunction}/index.ts is there and is none of ours: give that function another name.`,
+    );
+  }
+  return [
+    { file: `${millraceFunction}/index.ts`, text: index },
+    { file: `${millraceFunction}/deno.json`, text: denoJson(manifest) },
+  ];
+}

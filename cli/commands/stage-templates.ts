@@ -1,0 +1,162 @@
+// The texts that `add` writes, as people would begin them.
+import type { Added } from './add.ts';
+
+/** A stage whose files are written. */
+interface Given extends Added {
+  stage: string;
+  folder: string;
+  /** The file of the definition. */
+  definition: string;
+  /** Whether nothing goes before it. */
+  isFirst: boolean;
+}
+
+const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** The definition of a new pipeline. */
+export function definitionText(added: Added): string {
+  const lines = added.stages.map((stage, at) => stageLine(added, stage, added.stages[at - 1]));
+  return `import { definePipeline } from '../_millrace/mod.ts';
+
+/** After a change run \`millrace sync\`, which writes the migration. */
+export const ${camel(added.pipeline)} = definePipeline({
+  name: '${added.pipeline}',
+  entity: { table: '${added.table}', key: '${added.key}', projection: 'columns' },
+  stages: {
+${lines.join('\n')}
+  },
+});
+`;
+}
+
+/** A stage's line of the definition. */
+export function stageLine({ pipeline, work }: Added, stage: string, need: string | undefined): string {
+  const name = `${pipeline}-${stage}`.replaceAll('_', '-');
+  const parts = [
+    `kind: '${work === 'external' ? 'external' : 'function'}'`,
+    `function: '${name}'`,
+    need ? `needs: ['${need}']` : '',
+    // A model takes seconds, in which the stage has so many rows in work.
+    work === 'model' ? 'concurrency: 50, leaseSeconds: 60, timeoutSeconds: 50' : '',
+    work === 'external' ? 'completion: { callback: true, pollSeconds: 10, deadlineSeconds: 600 }' : '',
+  ];
+  return `    ${stage}: { ${parts.filter(Boolean).join(', ')} },`;
+}
+
+export const indexText = ({ stage }: Given) => `import { serveStage } from '../_millrace/mod.ts';
+import { ${camel(stage)}Stage } from './handler.ts';
+
+serveStage(${camel(stage)}Stage);
+`;
+
+/** The handler, which does the least that can be tested. */
+export function handlerText({ pipeline, stage, definition, work }: Given): string {
+  const values = { pipeline: camel(pipeline), stage: camel(stage), definition };
+  if (work === 'external') return externalText(values, stage);
+  return work === 'model' ? modelText(values, stage) : ownText(values, stage);
+}
+
+type Names = Record<'pipeline' | 'stage' | 'definition', string>;
+
+const ownText = ({ pipeline, stage, definition }: Names, name: string) => `import { z } from 'zod';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
+import { ${pipeline} } from '../_pipelines/${definition}';
+
+/** The row's columns that the stage reads; \`needs\` beside \`entity\` has the results of the stages before it. */
+const input = z.object({ entity: z.looseObject({}) });
+const output = z.object({ done: z.boolean() });
+
+/** TODO: say what the stage makes of a row. Whatever it throws is tried again, but for a PermanentError. */
+export function ${stage}Row(
+  { entity }: z.output<typeof input>,
+  { log }: Pick<HandlerContext, 'log'>,
+): z.input<typeof output> {
+  log.info('a row came by', { columns: Object.keys(entity).length });
+  return { done: true };
+}
+
+export const ${stage}Stage = defineStage({ pipeline: ${pipeline}, stage: '${name}', input, output, handler: ${stage}Row });
+`;
+
+const modelText = ({ pipeline, stage, definition }: Names, name: string) => `import { z } from 'zod';
+import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { modelSettings } from '../_millrace/model/model-settings.ts';
+import { quoteResult } from '../_millrace/model/prompt.ts';
+import { ${pipeline} } from '../_pipelines/${definition}';
+
+/** The row's columns that the stage reads; \`needs\` beside \`entity\` has the results of the stages before it. */
+const input = z.object({ entity: z.looseObject({}) });
+const output = z.object({ summary: z.string() });
+
+/** TODO: say what the model is to make of a row. Its answer is held to \`output\`. */
+const prompt = { label: '${name}-1', instructions: 'Sum the row up in one sentence.' };
+
+/** Asks the model at LLM_URL. */
+export function ${stage}Row({ entity }: z.output<typeof input>, context: HandlerContext) {
+  return askModel({ name: '${name}', schema: output, prompt, input: quoteResult('row', entity) }, context);
+}
+
+export const ${stage}Stage = defineStage({
+  pipeline: ${pipeline},
+  stage: '${name}',
+  input,
+  output,
+  handler: ${stage}Row,
+  services: [model],
+  finish: finishAnswer(output),
+  settings: [modelSettings],
+});
+`;
+
+const externalText = ({ pipeline, stage, definition }: Names, name: string) => `import { z } from 'zod';
+import { defineStage, type HandlerContext, type Service, type Waiting, waiting } from '../_millrace/mod.ts';
+import { ${pipeline} } from '../_pipelines/${definition}';
+
+/** The service that does the work. TODO: name it, and read its callback. */
+const service: Service = {
+  name: '${name}-service',
+  readCallback: (body) => ({ jobId: z.object({ job_id: z.string() }).parse(body).job_id }),
+};
+
+const input = z.object({ entity: z.looseObject({}) });
+const output = z.looseObject({});
+
+/** TODO: submit the row's job; the service's callback ends the attempt. */
+export async function ${stage}Row(_: z.output<typeof input>, context: Pick<HandlerContext, 'submissionKey'>): Promise<Waiting> {
+  return waiting(service, \`job-\${context.submissionKey}\`);
+}
+
+export const ${stage}Stage = defineStage({
+  pipeline: ${pipeline},
+  stage: '${name}',
+  input,
+  output,
+  handler: ${stage}Row,
+  services: [service],
+  finish: (result) => output.parse(result),
+});
+`;
+
+/** A test of the handler alone: it is a plain function. */
+export function testText({ stage, folder, work }: Given): string {
+  const row = `${camel(stage)}Row`;
+  const says = {
+    own: `  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  expect(${row}({ entity: {} }, { log })).toEqual({ done: true });`,
+    model: `  await expect(${row}({ entity: {} }, { env: {} } as never)).rejects.toThrow('LLM_URL');`,
+    external: `  expect(await ${row}({ entity: {} }, { submissionKey: 'key' })).toMatchObject({ jobId: 'job-key' });`,
+  }[work];
+  const rule = {
+    own: 'makes something of a row',
+    model: 'says which setting is missing',
+    external: 'waits for its job',
+  }[work];
+  return `import { expect, test } from 'vitest';
+import { ${row} } from '../supabase/functions/${folder}/handler.ts';
+
+test('${stage} ${rule}', async () => {
+${says}
+});
+`;
+}

@@ -1,0 +1,82 @@
+// What a command is about to write: all files or none, and shown before where that is asked.
+import fs from 'node:fs';
+import path from 'node:path';
+import { createTwoFilesPatch } from 'diff';
+
+/** One file below `root`, with its whole text; null where it is to go. */
+export interface Change {
+  file: string;
+  text: string | null;
+}
+
+/** Of these changes those that change anything. */
+export function realChanges(root: string, changes: Change[]): Change[] {
+  return changes.filter(({ file, text }) => text !== readText(path.join(root, file)));
+}
+
+/** More than this nobody reads before it is written. */
+const longest = 100_000;
+
+/** What would change, as `git diff` shows it; a very long file by its name and size. */
+export function patchOf(root: string, changes: Change[]): string {
+  return changes
+    .map(({ file, text }) => {
+      if ((text?.length ?? 0) > longest) return `${file}: ${text?.length} characters\n`;
+      const before = readText(path.join(root, file));
+      return createTwoFilesPatch(
+        before === null ? '/dev/null' : file,
+        text === null ? '/dev/null' : file,
+        before ?? '',
+        text ?? '',
+      );
+    })
+    .join('');
+}
+
+/**
+ * Writes all of it or nothing: each text goes into a new file beside its place first, and when one cannot be put there, those
+ * that were come back. Throws an error that names the file.
+ */
+export function applyChanges(root: string, changes: Change[]): void {
+  const done: { file: string; before: string | null }[] = [];
+  const parts = changes.map(({ file }) => `${path.join(root, file)}.${process.pid}.part`);
+  try {
+    for (const [at, { file, text }] of changes.entries()) {
+      fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      if (text !== null) fs.writeFileSync(parts[at] ?? '', text);
+    }
+    for (const [at, { file, text }] of changes.entries()) {
+      const place = path.join(root, file);
+      const before = readText(place);
+      if (text === null) fs.rmSync(place, { force: true });
+      else fs.renameSync(parts[at] ?? '', place);
+      done.push({ file: place, before });
+    }
+  } catch (error) {
+    for (const { file, before } of done.reverse()) {
+      if (before === null) fs.rmSync(file, { force: true });
+      else fs.writeFileSync(file, before);
+    }
+    for (const [at, part] of parts.entries()) {
+      // Where a file stands in the way of a folder, there is no part.
+      if (fs.existsSync(part)) fs.rmSync(part);
+      removeEmptyFolders(root, path.dirname(changes[at]?.file ?? '.'));
+    }
+    throw new Error(`Nothing was written: ${(error as Error).message}.`);
+  }
+  for (const { file, text } of changes) if (text === null) removeEmptyFolders(root, path.dirname(file));
+}
+
+/** The text of a file, or null where there is none. */
+export function readText(file: string): string | null {
+  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null;
+}
+
+function removeEmptyFolders(root: string, folder: string): void {
+  if (folder === '.') return;
+  const place = path.join(root, folder);
+  const isFolder = fs.existsSync(place) && fs.statSync(place).isDirectory();
+  if (isFolder && fs.readdirSync(place).length > 0) return;
+  if (isFolder) fs.rmdirSync(place);
+  removeEmptyFolders(root, path.dirname(folder));
+}
