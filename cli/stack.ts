@@ -1,27 +1,33 @@
 // npm run stack: starts a stack and keeps it until Ctrl-C. With --json it prints one line for programs to read.
-import { parseArgs } from 'node:util';
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseArgs, parseEnv } from 'node:util';
 import pc from 'picocolors';
 import { reviewLink } from '../local/platform/review-link.ts';
 import { readSettings, settingWarnings } from '../local/platform/settings.ts';
-import { type Stack, startStack } from '../local/platform/stack.ts';
+import { type Stack, type StackOptions, startStack } from '../local/platform/stack.ts';
 import { startServices } from '../local/services/start-services.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
+import { findProject } from './project/find-project.ts';
 import { readPort } from './read-port.ts';
 
-const usage = `npm run stack -- [--json] [--data DIR] [--port N] [--db-port N]
+const usage = `npm run stack -- [--project DIR] [--json] [--data DIR] [--port N] [--db-port N]
+  --project DIR  run the migrations and functions of the project in DIR, with the settings of its supabase/functions/.env
   --json       print one line of JSON when ready, nothing else on standard output
   --data DIR   keep the data in DIR and find it there at the next start
   --port N     serve the API on port N of 127.0.0.1 (default: a free port)
   --db-port N  the same for the database`;
 
 const {
+  project,
   json = false,
   data,
   port,
   dbPort,
 } = argumentsOrExit(usage, () => {
-  refuseKeptByNpm('stack', ['json', 'data', 'port', 'db-port']);
+  refuseKeptByNpm('stack', ['project', 'json', 'data', 'port', 'db-port']);
   const options = {
+    project: { type: 'string' },
     json: { type: 'boolean' },
     data: { type: 'string' },
     port: { type: 'string' },
@@ -32,6 +38,18 @@ const {
   if (values.data === '') throw new Error('--data is empty: name a folder.');
   return { ...values, port: readPort('--port', values.port), dbPort: readPort('--db-port', values['db-port']) };
 });
+
+/** What a stack runs of another project: no example's services, and the settings that its functions have locally. */
+function ofProject(folder: string): StackOptions {
+  const supabase = path.join(findProject(folder).root, 'supabase');
+  const envFile = path.join(supabase, 'functions', '.env');
+  const env = fs.existsSync(envFile) ? parseEnv(fs.readFileSync(envFile, 'utf8')) : {};
+  return {
+    migrations: path.join(supabase, 'migrations'),
+    functionsDir: path.join(supabase, 'functions'),
+    env: env as Record<string, string>,
+  };
+}
 
 let stack: Stack | undefined;
 let ending = false;
@@ -74,11 +92,10 @@ function printAddresses(ready: Stack, seconds: string, reviewPage: string): void
 }
 
 try {
-  for (const line of settingWarnings()) console.error(pc.yellow(line));
+  if (!project) for (const line of settingWarnings()) console.error(pc.yellow(line));
   const started = Date.now();
   const ready = await startStack({
-    env: readSettings(),
-    services: startServices,
+    ...(project ? ofProject(project) : { env: readSettings(), services: startServices }),
     ...(data && { dataDir: data }),
     ...(port && { port }),
     ...(dbPort && { dbPort }),
