@@ -24,7 +24,11 @@ interface ChartProps {
 
 const tall = 160;
 
-function options({ lines, shown, onStretch }: ChartProps, width: number): uPlot.Options {
+/** A time on the axis, in the reader's zone. */
+const clock = (seconds: number) =>
+  new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+function options({ lines, points, shown, onStretch }: ChartProps, width: number): uPlot.Options {
   const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
   const axis = {
     stroke: colour('soft'),
@@ -36,11 +40,21 @@ function options({ lines, shown, onStretch }: ChartProps, width: number): uPlot.
     height: tall,
     cursor: { drag: { x: true, y: false, setScale: false } },
     legend: { show: true, live: false },
-    axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map((value) => shown(value)) }],
+    axes: [
+      { ...axis, values: (_plot, times) => times.map(clock) },
+      { ...axis, size: 64, values: (_plot, values) => values.map((value) => shown(value)) },
+    ],
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 1)] } },
     series: [
       {},
-      ...lines.map(({ name, colour: of, dash = [] }) => ({ label: name, stroke: colour(of), width: 2, dash })),
+      ...lines.map(({ name, colour: ink, dash = [], of }) => ({
+        label: name,
+        stroke: colour(ink),
+        width: 2,
+        dash,
+        // A line needs two points side by side; a minute between two without any has its own.
+        points: { show: points.some((point) => of(point) === null), size: 6, fill: colour(ink) },
+      })),
     ],
     hooks: {
       setSelect: [
@@ -58,6 +72,7 @@ function options({ lines, shown, onStretch }: ChartProps, width: number): uPlot.
 export function Chart(props: ChartProps) {
   const { title, points, lines, shown } = props;
   const place = useRef<HTMLDivElement>(null);
+  const isEmpty = !points.some((point) => lines.some(({ of }) => of(point)));
   useEffect(() => {
     const element = place.current;
     if (!element) return;
@@ -73,14 +88,13 @@ export function Chart(props: ChartProps) {
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
-      <div ref={place} aria-hidden="true" />
-      <details>
+      {isEmpty ? <p class="hint">Nothing happened in this time.</p> : <div ref={place} aria-hidden="true" />}
+      <details hidden={isEmpty}>
         <summary>As a table</summary>
         <Table
           label={title}
           rows={points.filter((point) => lines.some(({ of }) => of(point)))}
           keyOf={({ at }) => at}
-          none="Nothing happened in this time."
           columns={[
             { name: 'Minute', cell: ({ at }) => <Moment at={at} /> },
             ...lines.map(({ name, of }) => ({

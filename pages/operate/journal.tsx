@@ -38,12 +38,20 @@ export function Lines({ lines }: { lines: Line[] }) {
         { name: 'When', cell: (l) => <Moment at={l.at} /> },
         { name: 'Who', cell: (l) => <Words text={l.by} most={60} /> },
         { name: 'What', cell: (l) => <Words text={l.verb} most={40} /> },
-        { name: 'Where', cell: (l) => <Words text={[l.pipeline, l.stage].filter(Boolean).join('.')} most={120} /> },
+        { name: 'Where', cell: (l) => <Words text={placeOf(l)} most={120} /> },
         { name: 'Runs', isNumber: true, cell: (l) => <Touched line={l} /> },
         { name: 'Why', cell: (l) => <Words text={l.reason} most={300} /> },
       ]}
     />
   );
+}
+
+/** Where it was done: at a stage, a pipeline, or what the outcome names. */
+function placeOf({ pipeline, stage, outcome }: Line): string {
+  if (pipeline) return [pipeline, stage].filter(Boolean).join('.');
+  const { limit, subject, role, channel } = (outcome ?? {}) as Record<string, string | undefined>;
+  if (subject) return role ? `${subject}, ${role}` : subject;
+  return limit ?? channel ?? '';
 }
 
 function Touched({ line: { run_ids: runs = [], runs: many = 0, bulk } }: { line: Line }) {

@@ -53,12 +53,12 @@ function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: All
     <>
       {rate && (
         <div>
-          {count(rate.count)} begin {every(rate.per_seconds)}
+          {count(rate.count)} begin in {span(rate.per_seconds * 1000)}
         </div>
       )}
       {key_rate && (
         <div>
-          {count(key_rate.count)} of each key {every(key_rate.per_seconds)}
+          {count(key_rate.count)} of each key in {span(key_rate.per_seconds * 1000)}
         </div>
       )}
       {concurrency && (
