@@ -28,6 +28,9 @@ create function public.millrace_connect(p_project_url text, p_wake_secret text) 
 language plpgsql security definer
 as $$
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if coalesce(p_project_url, '') !~ '^https?://[^/]' then
     raise exception 'p_project_url is %, but must be an address with http:// or https://',
       coalesce(quote_literal(p_project_url), 'null')

@@ -1,0 +1,12 @@
+// The function millrace without callbacks: it answers polls, and 404 to anything else.
+import { answerPollWakeUp } from '../../supabase/functions/_millrace/jobs/poll-jobs.ts';
+import { refuse } from '../../supabase/functions/_millrace/jobs/refuse.ts';
+import { processEnv } from '../../supabase/functions/_millrace/settings.ts';
+import { serve, waitUntil } from '../../supabase/functions/_millrace/worker/edge-runtime.ts';
+
+const poll = answerPollWakeUp(processEnv(), waitUntil);
+
+serve(async (request) => {
+  const isPoll = new URL(request.url).pathname.endsWith('/poll');
+  return isPoll ? poll(request) : refuse(404, 'unknown_route', 'Only polls are answered here.');
+});
