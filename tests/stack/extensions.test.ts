@@ -1,0 +1,43 @@
+// Which extensions a database gets, a test's own too: the real ones where its Postgres has them, else the stand-ins.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { installExtensions, knownExtensions } from '../../local/platform/extensions.ts';
+
+let postgres: string;
+let controls: string;
+beforeEach(() => {
+  postgres = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-extensions-'));
+  controls = path.join(postgres, 'share', 'postgresql', 'extension');
+  fs.mkdirSync(controls, { recursive: true });
+});
+afterEach(() => fs.rmSync(postgres, { recursive: true }));
+
+const real = `comment = 'Async HTTP'\ndefault_version = '0.20.0'\n`;
+const write = (name: string, text: string) => fs.writeFileSync(path.join(controls, name), text);
+const read = (name: string) => fs.readFileSync(path.join(controls, name), 'utf8');
+
+test('one that is really installed stays, and gets no script of the stand-in', () => {
+  write('pg_net.control', real);
+  installExtensions(postgres);
+  expect(read('pg_net.control')).toBe(real);
+  expect(fs.readdirSync(controls).filter((file) => file.startsWith('pg_net--'))).toEqual([]);
+});
+
+test('the others are stand-ins, and a stand-in of before is written anew', () => {
+  installExtensions(postgres);
+  const control = read('pg_cron.control');
+  expect(control).toContain(`comment = 'Stand-in`);
+  write('pg_cron.control', `comment = 'Stand-in of before'\n`);
+  installExtensions(postgres);
+  expect(read('pg_cron.control')).toBe(control);
+  expect(knownExtensions(postgres)).toEqual(expect.arrayContaining(['pg_cron', 'pg_net', 'supabase_vault']));
+});
+
+test('one that comes with Postgres and that hosted lets postgres create is trusted, once', () => {
+  write('bloom.control', `default_version = '1.0'\n`);
+  installExtensions(postgres);
+  installExtensions(postgres);
+  expect(read('bloom.control')).toBe(`default_version = '1.0'\ntrusted = true\n`);
+});
