@@ -30,10 +30,10 @@ test.for(names)('%s.md is a page of 40 to 95 lines with the sections of all', as
   expect(long).toEqual([]);
 });
 
-test.for(names)('%s.md: its scenario is played by a test, and README names it', async (name) => {
+test.for(names)('%s.md: its scenario is played by a test, and the index names it', async (name) => {
   const played = await readFile(path.join(import.meta.dirname, `${name}.test.ts`), 'utf8');
   expect(played).toContain(`testPage('${name}')`);
-  expect(await readFile(path.join(projectFolder, 'README.md'), 'utf8')).toContain(`(docs/patterns/${name}.md)`);
+  expect(await readFile(path.join(projectFolder, 'docs', 'README.md'), 'utf8')).toContain(`(patterns/${name}.md)`);
 });
 
 test.for(names)('%s.md: what it links to is there', async (name) => {
@@ -49,10 +49,10 @@ test.for(names)('%s.md: the options among its choices can be given', async (name
   expect(options.filter((option) => !new RegExp(`(?:^\\s*|\\{ )${option}\\b`, 'm').test(schema))).toEqual([]);
 });
 
-test.for(docs)('%s.md: its statements are run by a test, and README names it', async (name) => {
+test.for(docs)('%s.md: its statements are run by a test, and the index names it', async (name) => {
   const played = await readFile(path.join(import.meta.dirname, `${name}.test.ts`), 'utf8');
   expect(played).toContain(`testPage('${name}', docsFolder)`);
-  expect(await readFile(path.join(projectFolder, 'README.md'), 'utf8')).toContain(`(docs/${name}.md)`);
+  expect(await readFile(path.join(projectFolder, 'docs', 'README.md'), 'utf8')).toContain(`(${name}.md)`);
 });
 
 test('the examples of all pages pass the type checker', async () => {
