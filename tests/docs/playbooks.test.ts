@@ -96,6 +96,5 @@ test('each kind of rule has its page, and the index names the folder', async ({ 
   const pages = await Promise.all(kinds.map((kind) => engine.value<string>('select millrace.playbook_of($1)', [kind])));
   expect(pages.filter((page) => !names.includes(path.basename(page, '.md')))).toEqual([]);
   const readme = await readFile(path.join(docsFolder, 'README.md'), 'utf8');
-  for (const link of ['(playbooks)', '(alerting.md)', '(metrics/README.md)'])
-    expect(readme).toContain(link);
+  for (const link of ['(playbooks)', '(alerting.md)', '(metrics/README.md)']) expect(readme).toContain(link);
 });
