@@ -1,7 +1,7 @@
 -- Removes Millrace from a database: all that an install made, and nothing else. It is one
 -- statement, which does all of it or nothing. Kept are the columns of your tables with what they
 -- show, the extensions and the secrets in Vault. It refuses while runs are live, and where
--- something of yours depends on what would go. Built of engine/ by cli/build.ts; change it there.
+-- something of yours depends on what would go. Built of engine/ by tools/build.ts; change it there.
 do $uninstall$
 declare
   v_give_up timestamptz;

@@ -1,6 +1,6 @@
 // npm run demo: a pipeline from one SQL update to its end, on a stack of its own.
 import pc from 'picocolors';
-import { argumentsOrExit, refuseKeptByNpm } from '../../cli/command-arguments.ts';
+import { argumentsOrExit, refuseKeptByNpm } from '../../tools/command-arguments.ts';
 import { readArguments, usage } from './read-arguments.ts';
 
 const given = argumentsOrExit(usage, () => {

@@ -56,7 +56,7 @@ describe('its arguments', () => {
 
   it('are refused before anything is started when the file cannot be read', async () => {
     const env = { TMPDIR: temporary };
-    const run = await runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', 'books', '/nowhere/a.pdf'], {
+    const run = await runNode(['tools/bootstrap.mjs', 'local/demo/demo.ts', 'books', '/nowhere/a.pdf'], {
       env,
       timeoutMs: 30_000,
     });

@@ -28,7 +28,7 @@ const noSettings = () => ({ TMPDIR: temporary, ...Object.fromEntries(none.map((n
 /** Runs `npm run demo -- documents`, with no settings but the defaults and those given. */
 function runCommand(settings: Record<string, string>) {
   const env = { ...noSettings(), ...settings };
-  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', 'documents'], { env, timeoutMs: 170_000 });
+  return runNode(['tools/bootstrap.mjs', 'local/demo/demo.ts', 'documents'], { env, timeoutMs: 170_000 });
 }
 
 /** Does the same with these files, in this process. */

@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { refuseKeptByNpm } from '../../cli/command-arguments.ts';
 import { functionTroubles } from '../../local/demo/function-troubles.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { startSites } from '../../local/demo/samples/sites/server.ts';
 import { demoSettings } from '../../local/demo/settings.ts';
 import { isRunning } from '../../local/platform/child-processes.ts';
 import { listen } from '../../local/services/http/listen.ts';
+import { refuseKeptByNpm } from '../../tools/command-arguments.ts';
 import { demoHere, temporaryFolder } from './demo-here.ts';
 import { runNode } from './run-command.ts';
 
@@ -24,7 +24,7 @@ const settings = () => ({ TMPDIR: temporary, LLM_URL: '', LLM_MODEL: '', SCRAPER
 
 /** Runs `npm run demo`. */
 function runDemo(...args: string[]) {
-  return runNode(['cli/bootstrap.mjs', 'local/demo/demo.ts', ...args], { env: settings(), timeoutMs: 110_000 });
+  return runNode(['tools/bootstrap.mjs', 'local/demo/demo.ts', ...args], { env: settings(), timeoutMs: 110_000 });
 }
 
 /** What the demo has left in its folder: data of the stack, and processes that were started with it. */

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { checkDocExamples } from '../../cli/check/doc-examples.ts';
+import { checkDocExamples } from '../../tools/check/doc-examples.ts';
 
 /** What the check says of a project whose public entry hands on this one file. */
 async function checked(text: string): Promise<string> {

@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { callGraph } from '../../cli/check/call-graph.ts';
-import { checkEngineLayers } from '../../cli/check/engine-layers.ts';
-import { codeStatements, hooksSql } from '../../cli/engine/engine-sql.ts';
+import { callGraph } from '../../tools/check/call-graph.ts';
+import { checkEngineLayers } from '../../tools/check/engine-layers.ts';
+import { codeStatements, hooksSql } from '../../tools/engine/engine-sql.ts';
 
 let root: string;
 beforeEach(() => {

@@ -2,10 +2,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { functionGraph } from '../../cli/check/function-graph.ts';
-import { checkFunctionSizes, type FunctionSize, functionSizes } from '../../cli/check/function-sizes.ts';
-import { projectFolder } from '../../cli/check/run-program.ts';
 import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import { functionGraph } from '../../tools/check/function-graph.ts';
+import { checkFunctionSizes, type FunctionSize, functionSizes } from '../../tools/check/function-sizes.ts';
+import { projectFolder } from '../../tools/check/run-program.ts';
 
 const { dependencies, devDependencies } = JSON.parse(
   fs.readFileSync(path.join(projectFolder, 'package.json'), 'utf8'),

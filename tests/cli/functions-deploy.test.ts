@@ -2,10 +2,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { functionGraph } from '../../cli/check/function-graph.ts';
-import { runProgram } from '../../cli/check/run-program.ts';
 import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import { functionGraph } from '../../tools/check/function-graph.ts';
+import { runProgram } from '../../tools/check/run-program.ts';
 import { type ManagementApi, startManagementApi, type Upload } from '../support/management-api.ts';
 import { projectFolder } from './run-command.ts';
 

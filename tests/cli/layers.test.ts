@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { checkLayers } from '../../cli/check/layers.ts';
-import { projectFolder } from '../../cli/check/run-program.ts';
+import { checkLayers } from '../../tools/check/layers.ts';
+import { projectFolder } from '../../tools/check/run-program.ts';
 
 /** What the check says of a project with this one file. */
 async function checked(file: string, text: string): Promise<string> {
@@ -62,7 +62,7 @@ test.each([
     "import { leads } from '../_pipelines/leads.ts';",
   ],
   ['a local service imports a demo', 'local/services/ocr/server.ts', "import '../../demo/samples/books/misread.ts';"],
-  ['a command imports a demo', 'cli/check.ts', "import { settings } from '../local/demo/settings.ts';"],
+  ['a command imports a demo', 'tools/check.ts', "import { settings } from '../local/demo/settings.ts';"],
 ])('it is found when %s', async (_, file, text) => {
   const specifier = /'([^']+)'/.exec(text)?.[1];
   expect(await checked(file, text)).toContain(`${file} imports ${specifier}, which nothing in `);

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { nomenclatureFaults, wordsIn } from '../../cli/check/nomenclature.ts';
+import { nomenclatureFaults, wordsIn } from '../../tools/check/nomenclature.ts';
 
 it.each(['perform millrace.fold(1);', '-- Rings the function.', 'select lane from x', "await rpc('millrace_ring')"])(
   'a word that the nomenclature has replaced is found: %s',

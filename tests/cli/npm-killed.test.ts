@@ -32,7 +32,7 @@ describe.runIf(process.platform === 'linux')('a command started by npm', () => {
        setInterval(() => {}, 1000);
        writeFileSync(${JSON.stringify(note)}, process.pid + ' ' + process.ppid);`,
     );
-    const start = `node ${path.join(projectFolder, 'cli', 'bootstrap.mjs')} ${path.relative(projectFolder, script)}`;
+    const start = `node ${path.join(projectFolder, 'tools', 'bootstrap.mjs')} ${path.relative(projectFolder, script)}`;
     fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ scripts: { start } }));
     npm = spawn('npm', ['run', 'start'], { cwd: folder, stdio: 'ignore' });
     await until(() => fs.existsSync(note) && fs.readFileSync(note, 'utf8').includes(' '), 20_000);

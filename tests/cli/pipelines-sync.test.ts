@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 /** Runs the command itself, in a project. */
-const run = (cwd: string, ...args: string[]) => runNode(['--import', 'tsx', 'cli/sync.ts', ...args], { cwd });
+const run = (cwd: string, ...args: string[]) => runNode(['--import', 'tsx', 'tools/sync.ts', ...args], { cwd });
 
 let calls = 0;
 
@@ -65,7 +65,7 @@ const functionParts = () =>
 
 /** Makes the copy a project that the command itself runs in. */
 function completeCopy() {
-  for (const part of ['package.json', 'cli', 'local']) {
+  for (const part of ['package.json', 'cli', 'tools', 'local']) {
     fs.cpSync(path.join(projectFolder, part), path.join(copy, part), { recursive: true });
   }
   fs.symlinkSync(path.join(projectFolder, 'node_modules'), path.join(copy, 'node_modules'));

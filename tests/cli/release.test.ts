@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isBuilt } from '../../cli/engine/built.mjs';
-import { buildMigration } from '../../cli/engine/migration.ts';
-import { frozenFaults, lastRelease, readProject } from '../../cli/engine/releases.ts';
-import { writeBuilt } from '../../cli/engine/write-built.ts';
-import { release } from '../../cli/release.ts';
+import { isBuilt } from '../../tools/engine/built.mjs';
+import { buildMigration } from '../../tools/engine/migration.ts';
+import { frozenFaults, lastRelease, readProject } from '../../tools/engine/releases.ts';
+import { writeBuilt } from '../../tools/engine/write-built.ts';
+import { release } from '../../tools/release.ts';
 
 const project = path.join(import.meta.dirname, '..', '..');
 let root: string;
@@ -26,7 +26,7 @@ const commit = () => {
 
 beforeAll(() => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-release-'));
-  for (const part of ['engine', 'cli/engine', '.gitignore']) {
+  for (const part of ['engine', 'tools/engine', '.gitignore']) {
     fs.cpSync(path.join(project, part), file(part), { recursive: true });
   }
   fs.rmSync(file('engine', 'releases'), { recursive: true, force: true });

@@ -1,7 +1,7 @@
 // The rule that a hosted project's Data API holds all statements to, and whoever they call.
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkSafeUpdates, unsafeUpdates } from '../../cli/check/safe-updates.ts';
+import { checkSafeUpdates, unsafeUpdates } from '../../tools/check/safe-updates.ts';
 
 const faults = async (text: string) => (await unsafeUpdates(text)).map(({ line, fault }) => `${line}: ${fault}`);
 const body = (statements: string) =>

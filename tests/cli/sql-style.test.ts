@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { projectFolder } from '../../cli/check/run-program.ts';
-import { checkSqlStyle } from '../../cli/check/sql-style.ts';
+import { projectFolder } from '../../tools/check/run-program.ts';
+import { checkSqlStyle } from '../../tools/check/sql-style.ts';
 
 /** What the check says of a project with these files. */
 async function checked(files: Record<string, string>): Promise<string> {

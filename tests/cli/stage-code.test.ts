@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { checkStageCode } from '../../cli/check/stage-code.ts';
+import { checkStageCode } from '../../tools/check/stage-code.ts';
 import { projectFolder } from './run-command.ts';
 
 /** What the check says of a project whose only function has this call of defineStage(). */

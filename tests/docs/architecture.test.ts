@@ -7,7 +7,7 @@ const project = path.join(import.meta.dirname, '..', '..');
 const map = readFileSync(path.join(project, 'ARCHITECTURE.md'), 'utf8');
 
 test('each file that the map names is there', () => {
-  const folders = ['engine', 'supabase/functions', 'local', 'cli', 'pages'];
+  const folders = ['engine', 'supabase/functions', 'local', 'cli', 'tools', 'pages'];
   const files = folders.flatMap((folder) =>
     (readdirSync(path.join(project, folder), { recursive: true }) as string[]).map((file) => `/${folder}/${file}`),
   );

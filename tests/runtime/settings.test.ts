@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { readStages } from '../../cli/check/stage-code.ts';
 import { alertSettings } from '../../supabase/functions/_millrace/alerts/send-alerts.ts';
 import { readPlatform } from '../../supabase/functions/_millrace/engine/platform.ts';
 import { MisconfiguredError } from '../../supabase/functions/_millrace/errors.ts';
@@ -15,6 +14,7 @@ import {
 } from '../../supabase/functions/_millrace/settings.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';
 import { transcriptionSettings } from '../../supabase/functions/_services/transcription.ts';
+import { readStages } from '../../tools/check/stage-code.ts';
 
 const groups = {
   scraper: scraper.settings,

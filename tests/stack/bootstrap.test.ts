@@ -8,7 +8,7 @@ import { readSettings, settingWarnings } from '../../local/platform/settings.ts'
 
 const run = promisify(execFile);
 const projectFolder = path.join(import.meta.dirname, '..', '..');
-const bootstrap = path.join(projectFolder, 'cli', 'bootstrap.mjs');
+const bootstrap = path.join(projectFolder, 'tools', 'bootstrap.mjs');
 let folder: string;
 
 beforeAll(() => {

@@ -5,9 +5,9 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { unsafeUpdates } from '../../cli/check/safe-updates.ts';
 import { forwardRest } from '../../local/platform/gateway/forward-rest.ts';
 import { startPostgrest } from '../../local/platform/postgrest.ts';
+import { unsafeUpdates } from '../../tools/check/safe-updates.ts';
 import { createBareDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase | undefined;

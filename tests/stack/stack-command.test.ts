@@ -5,10 +5,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
-import { readPort } from '../../cli/read-port.ts';
 import { childProcesses, isRunning } from '../../local/platform/child-processes.ts';
 import { freePort } from '../../local/platform/free-port.ts';
 import { startStack } from '../../local/platform/stack.ts';
+import { readPort } from '../../tools/read-port.ts';
 import { until } from '../support/until.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
@@ -39,7 +39,7 @@ const aStarter = [
   ...[process.execPath, '-e'],
   "require('node:child_process').spawn(process.argv[1], process.argv.slice(2), { stdio: 'inherit' })",
 ];
-const asNpmDoes = [process.execPath, 'cli/bootstrap.mjs', 'cli/stack.ts', '--json'];
+const asNpmDoes = [process.execPath, 'tools/bootstrap.mjs', 'tools/stack.ts', '--json'];
 
 /** Starts the stack and reads its line. */
 async function startCommand([program = '', ...args]: string[] = asNpmDoes): Promise<{

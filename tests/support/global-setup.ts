@@ -2,12 +2,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { writeBuilt } from '../../cli/engine/write-built.ts';
-import { buildPages } from '../../cli/pages/build-pages.ts';
 import { createDataDirectory } from '../../local/platform/database/template.ts';
 import { startPostgres } from '../../local/platform/postgres.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startWatchdog } from '../../local/platform/watchdog.ts';
+import { writeBuilt } from '../../tools/engine/write-built.ts';
+import { buildPages } from '../../tools/pages/build-pages.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

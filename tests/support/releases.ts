@@ -3,13 +3,20 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type pg from 'pg';
-import { installSql, uninstallSql, upgradeSql } from '../../cli/engine/build.ts';
-import { bare } from '../../cli/engine/catalogue.ts';
-import { sourceStatements } from '../../cli/engine/engine-sql.ts';
-import { freeze, lastRelease, nextTarget, type Project, readProject, type Target } from '../../cli/engine/releases.ts';
+import { installSql, uninstallSql, upgradeSql } from '../../tools/engine/build.ts';
+import { bare } from '../../tools/engine/catalogue.ts';
+import { sourceStatements } from '../../tools/engine/engine-sql.ts';
+import {
+  freeze,
+  lastRelease,
+  nextTarget,
+  type Project,
+  readProject,
+  type Target,
+} from '../../tools/engine/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
-const snapshotQuery = fs.readFileSync(path.join(root, 'cli', 'check', 'schema-snapshot.sql'), 'utf8');
+const snapshotQuery = fs.readFileSync(path.join(root, 'tools', 'check', 'schema-snapshot.sql'), 'utf8');
 
 /** The level that the migrations of the project lead to. */
 export function presentTarget(): Target {

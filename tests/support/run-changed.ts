@@ -16,7 +16,7 @@ const readers: { changed: RegExp; folders: string[] }[] = [
     changed: /^supabase\/functions\//,
     folders: ['faults', 'examples', 'cli', 'docs', 'runtime/deno.test.ts'],
   },
-  { changed: /^(local|cli)\//, folders: ['cli', 'stack'] },
+  { changed: /^(local|cli|tools)\//, folders: ['cli', 'stack'] },
   { changed: /\.md$/, folders: ['docs'] },
 ];
 

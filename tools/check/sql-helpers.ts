@@ -50,7 +50,9 @@ function bodyLines(text: string): number {
 
 /** What tests, functions and commands call by name, other than through SQL of the engine. */
 function mentionsIn(root: string): (name: string) => boolean {
-  const files = ['tests', 'supabase/functions', 'local', 'cli'].flatMap((folder) => filesIn(root, folder, '.ts'));
+  const files = ['tests', 'supabase/functions', 'local', 'cli', 'tools'].flatMap((folder) =>
+    filesIn(root, folder, '.ts'),
+  );
   const all = files.map((file) => fs.readFileSync(path.join(root, file), 'utf8')).join('\n');
   const names = new Set([...all.matchAll(/\b(?:millrace|millrace_evidence)\.\w+/g)].map(([name]) => name));
   return (name) => names.has(name);

@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseArgs, parseEnv } from 'node:util';
 import pc from 'picocolors';
+import { findProject } from '../cli/project/find-project.ts';
 import { reviewLink } from '../local/platform/review-link.ts';
 import { readSettings, settingWarnings } from '../local/platform/settings.ts';
 import { type Stack, type StackOptions, startStack } from '../local/platform/stack.ts';
 import { startServices } from '../local/services/start-services.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
-import { findProject } from './project/find-project.ts';
 import { readPort } from './read-port.ts';
 
 const usage = `npm run stack -- [--project DIR] [--json] [--data DIR] [--port N] [--db-port N]

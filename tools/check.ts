@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
+import { futureStamps } from '../cli/migration-stamps.ts';
 import { checkAdvisors } from './check/advisors.ts';
 import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsFolder } from './check/code-checks.ts';
 import { checkDocExamples } from './check/doc-examples.ts';
@@ -17,7 +18,6 @@ import { checkSafeUpdates } from './check/safe-updates.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
-import { futureStamps } from './migration-stamps.ts';
 
 const usage = `npm run check -- [--write]
   --write  correct the format, and bring the schema snapshot and the generated types up to date`;
@@ -71,7 +71,7 @@ async function stamps(): Promise<string> {
 
 /** Starts the checks of the migrated database at `url`. */
 function databaseChecks(url: string, write: boolean): Check[] {
-  const advice = 'correct the migration, or add the finding to those justified in cli/check/advisors.ts';
+  const advice = 'correct the migration, or add the finding to those justified in tools/check/advisors.ts';
   return [
     { name: 'schema snapshot', remedy: byWriting, findings: checkSnapshot(url, write) },
     { name: 'database types', remedy: byWriting, findings: checkDatabaseTypes(url, write) },

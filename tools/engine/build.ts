@@ -16,7 +16,7 @@ import {
 import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './releases.ts';
 
-const heading = '-- Millrace, built of engine/ by cli/build.ts. Change it there.';
+const heading = '-- Millrace, built of engine/ by tools/build.ts. Change it there.';
 const bodiesLater = '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;';
 /** What millrace.engine() says before the build writes level and release into it. */
 const unwritten = /level := 0;\s+release := '0\.0\.0';/;

@@ -39,6 +39,6 @@ export async function checkFunctionTypes(): Promise<string> {
 
 /** Checks that the pipelines are well defined, are migrated, and have their functions. Resolves to what is wrong. */
 export async function checkPipelines(): Promise<string> {
-  const { ok, output } = await runProgram(process.execPath, ['--import', 'tsx', 'cli/sync.ts', '--check']);
+  const { ok, output } = await runProgram(process.execPath, ['--import', 'tsx', 'tools/sync.ts', '--check']);
   return ok ? '' : output;
 }

@@ -1,6 +1,6 @@
 // The migration that engine/ is built into: which file it is, and what it says.
 import path from 'node:path';
-import { stampAfter } from '../migration-stamps.ts';
+import { stampAfter } from '../../cli/migration-stamps.ts';
 import { installSql, upgradeSql } from './build.ts';
 import { nextTarget, type Project } from './releases.ts';
 

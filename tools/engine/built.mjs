@@ -30,7 +30,7 @@ const uninstall = path.join('engine', 'uninstall.sql');
  * @param {string} root
  */
 export function inputDigest(root) {
-  const read = ['package.json', ...filesIn(root, 'engine'), ...filesIn(root, path.join('cli', 'engine'))];
+  const read = ['package.json', ...filesIn(root, 'engine'), ...filesIn(root, path.join('tools', 'engine'))];
   return digest(
     root,
     read.filter((file) => file !== uninstall),

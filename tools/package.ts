@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { digestOf, type Manifest, runtimeFiles, runtimeFolder, runtimePackages } from '../cli/project/shipped.ts';
 import { CONTRACT } from '../supabase/functions/_millrace/engine/platform.ts';
 import { nextTarget, readProject } from './engine/releases.ts';
 import { writeBuilt } from './engine/write-built.ts';
-import { digestOf, type Manifest, runtimeFiles, runtimeFolder, runtimePackages } from './project/shipped.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');

@@ -1,8 +1,8 @@
 // `npm run pipelines:sync`: writes the migrations that pipelines lack. With --check it writes nothing and fails when one is missing.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { syncPipelines } from '../cli/sync/sync-pipelines.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
-import { syncPipelines } from './sync/sync-pipelines.ts';
 
 const usage = `npm run pipelines:sync -- [--check]
   --check  write nothing, fail when a migration is missing`;

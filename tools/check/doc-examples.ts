@@ -16,7 +16,7 @@ const publicFiles = [
 ];
 const publicFolders = [`${functions}/_services`];
 /** What examples speak of without saying where it comes from. */
-const fixtures = 'cli/check/example-fixtures.ts';
+const fixtures = 'tools/check/example-fixtures.ts';
 
 /** Something that an author can import, and the file that declares it. */
 interface PublicName {

@@ -1,5 +1,5 @@
 // Runs a TypeScript file or Vitest of this project, after installing what is missing. Plain JavaScript without
-// dependencies, since it runs before there are any: node cli/bootstrap.mjs <file.ts|vitest> [arguments]
+// dependencies, since it runs before there are any: node tools/bootstrap.mjs <file.ts|vitest> [arguments]
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, fstatSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -77,7 +77,7 @@ function install() {
 
 /** Builds what installs the engine. Whoever builds tells what is wrong. */
 function build() {
-  const args = ['--import', 'tsx', path.join(projectFolder, 'cli', 'build.ts')];
+  const args = ['--import', 'tsx', path.join(projectFolder, 'tools', 'build.ts')];
   spawnSync(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 2, 2] });
   if (!isBuilt(projectFolder)) process.exit(1);
 }
@@ -131,7 +131,7 @@ function run(target, args) {
 
 const [target, ...args] = process.argv.slice(2);
 if (!target) {
-  console.error('Usage: node cli/bootstrap.mjs <file.ts|vitest> [arguments]');
+  console.error('Usage: node tools/bootstrap.mjs <file.ts|vitest> [arguments]');
   process.exit(2);
 }
 const reason = obstacle();

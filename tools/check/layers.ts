@@ -31,8 +31,9 @@ const layers: Layer[] = [
   { folder: services, mayImport: [runtime] },
   { folder: 'local/platform', mayImport: [runtime] },
   { folder: 'local/services', mayImport: ['local/platform', services, runtime] },
-  { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'cli/command-arguments.ts', functions] },
-  { folder: 'cli', mayImport: ['local/platform', 'local/services', runtime] },
+  { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'tools/command-arguments.ts', functions] },
+  { folder: 'cli', mayImport: ['local/platform', runtime] },
+  { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },
   { folder: `${functions}/millrace`, mayImport: [runtime] },

@@ -1,4 +1,4 @@
-// Adds the optional packages of other platforms to package-lock.json: node cli/complete-lock-file.mjs
+// Adds the optional packages of other platforms to package-lock.json: node tools/complete-lock-file.mjs
 // npm leaves out what the registry in use does not carry, and "npm ci" then refuses the lock file on every platform. Such an
 // entry has no integrity: npm adds it where it can download the package.
 import { readFileSync, writeFileSync } from 'node:fs';
