@@ -1,6 +1,7 @@
 // A verb over many runs: first how many and how dear, then its way, which goes on when the page is closed.
-import { count, dollars, Moment } from '../base/format.tsx';
+import { Moment } from '../base/format.tsx';
 import { complain } from '../base/messages.tsx';
+import { count, dollars } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';

@@ -1,5 +1,6 @@
 // What an agent said and called in a run, and what people were asked.
-import { count, dollars, Moment } from '../base/format.tsx';
+import { Moment } from '../base/format.tsx';
+import { count, dollars } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Decision, Turn } from './answers.ts';

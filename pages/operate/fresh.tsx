@@ -1,6 +1,6 @@
 // What every screen says of what it asked: that it waits, that it was refused, or that its figures are old.
 import type { ComponentChildren } from 'preact';
-import { span } from '../base/format.tsx';
+import { span } from '../base/numbers.ts';
 import type { Polled } from '../base/poll.ts';
 import { Refusal } from '../base/refusal.ts';
 import { Words } from '../base/words.tsx';

@@ -1,7 +1,7 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
 import dagre from '@dagrejs/dagre';
-import { count } from '../base/format.tsx';
-import { cut, visible } from '../base/words.tsx';
+import { count } from '../base/numbers.ts';
+import { cut, visible } from '../base/visible.ts';
 import type { StageHealth } from './answers.ts';
 import { to } from './route.ts';
 

@@ -1,5 +1,6 @@
 // What people did: who, when, what, why and to how many.
-import { count, Moment } from '../base/format.tsx';
+import { Moment } from '../base/format.tsx';
+import { count } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Line } from './answers.ts';

@@ -1,6 +1,7 @@
 // What is bounded: shared limits and budgets, stages with limits of their own, quotas; what is used, what room there is, and
 // who waits.
-import { Ago, count, dollars, Moment, span } from '../base/format.tsx';
+import { Ago, Moment } from '../base/format.tsx';
+import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';

@@ -1,5 +1,6 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
-import { Ago, count, dollars, Moment, sinceMs, span } from '../base/format.tsx';
+import { Ago, Moment, sinceMs } from '../base/format.tsx';
+import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { Words } from '../base/words.tsx';
 import type { Alert, Overview as Answer, Bulk, Figures, PipelineHealth, Series, StageHealth } from './answers.ts';

@@ -1,5 +1,5 @@
 // One pipeline, or one stage of it: what is where now, what happened in the last hour, and what may be done.
-import { count, dollars, span } from '../base/format.tsx';
+import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';

@@ -1,6 +1,7 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
-import { count, dollars, Moment, span } from '../base/format.tsx';
+import { Moment } from '../base/format.tsx';
+import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';

@@ -1,6 +1,7 @@
 // Runs by a filter, and what may be done to those that are chosen, or to all that match.
 import { useSignal } from '@preact/signals';
-import { Ago, sinceMs, span } from '../base/format.tsx';
+import { Ago, sinceMs } from '../base/format.tsx';
+import { span } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { ListedRun } from './answers.ts';

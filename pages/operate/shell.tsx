@@ -6,7 +6,7 @@ import { closeDialog, Dialog, DialogHost } from '../base/dialog.tsx';
 import { complain, Messages, say } from '../base/messages.tsx';
 import { forgetSession, hasEnded, session } from '../base/session.ts';
 import { SignIn } from '../base/sign-in.tsx';
-import { visible } from '../base/words.tsx';
+import { visible } from '../base/visible.ts';
 import { leaveLocalDoor, operator, you } from './door.ts';
 import { listenToKeys, openHelp, openPalette } from './keys.tsx';
 import { type Route, route, to } from './route.ts';

@@ -1,5 +1,5 @@
 // A line of the last hour, minute by minute: what completed, what failed and what was tried again.
-import { count } from '../base/format.tsx';
+import { count } from '../base/numbers.ts';
 import type { Figures } from './answers.ts';
 
 const width = 240;

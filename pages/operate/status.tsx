@@ -1,6 +1,7 @@
 // Pipelines that show their runs in one status column: how many rows stand at each value, for how long, and which moves are
 // legal from there.
-import { Ago, count, Moment } from '../base/format.tsx';
+import { Ago, Moment } from '../base/format.tsx';
+import { count } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';

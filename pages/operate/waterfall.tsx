@@ -1,5 +1,6 @@
 // The attempts of a run on one line of time: queued, and then in work or waiting at a service. The table beneath says the same.
-import { databaseNow, span } from '../base/format.tsx';
+import { databaseNow } from '../base/format.tsx';
+import { span } from '../base/numbers.ts';
 import type { Attempt } from './answers.ts';
 
 const mostBars = 60;

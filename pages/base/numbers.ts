@@ -1,0 +1,28 @@
+// Numbers and spans of time as people read them.
+
+const whole = new Intl.NumberFormat('en-GB');
+const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
+
+/** A count in few characters: 9,999 and then 10k. */
+export const count = (value: number) => (value < 10_000 ? whole.format(value) : compact.format(value).toLowerCase());
+
+/** US dollars. */
+export function dollars(value: number): string {
+  if (value === 0) return '$0';
+  return value < 0.01 ? '< $0.01' : `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
+}
+
+const units: [string, number][] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+];
+
+/** A span in few characters: 3 min, 1.5 s. */
+export function span(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–';
+  const [unit, length] = units.find(([, unitMs]) => ms >= unitMs) ?? ['ms', 1];
+  const many = ms / length;
+  return `${many < 10 && length > 1 ? Math.round(many * 10) / 10 : Math.round(many)} ${unit}`;
+}
