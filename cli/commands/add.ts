@@ -1,12 +1,44 @@
 // millrace add: a pipeline's definition, and a function with its test for each stage.
 import fs from 'node:fs';
 import path from 'node:path';
+import { defineCommand, writingOptions } from '../define-command.ts';
 import { type Change, readText } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
-import type { Project } from '../project/find-project.ts';
+import { findProject, type Project } from '../project/find-project.ts';
 import { denoJson, readManifest, runtimeFolder } from '../project/shipped.ts';
+import { writeChanges } from '../project/write-changes.ts';
 import { definitionText, handlerText, indexText, stageLine, testText } from './stage-templates.ts';
+
+const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--external | --model] [--dry-run]
+  Writes a pipeline over your table, or stages at the end of one that is there: the definition, and for each stage a function
+  with its handler, its pinned deno.json, its section of the configuration and a test that passes.
+  --table T   the table whose rows go through it (default: public.PIPELINE)
+  --key K     its key (default: id)
+  --external  the stages' work is done by a service that calls back
+  --model     the stages ask a language model`;
+
+export const add = defineCommand({
+  usage,
+  takesWords: true,
+  options: {
+    ...writingOptions,
+    table: { type: 'string' },
+    key: { type: 'string', default: 'id' },
+    external: { type: 'boolean', default: false },
+    model: { type: 'boolean', default: false },
+  },
+  run: async ({ words, values }) => {
+    const [pipeline, ...stages] = words;
+    if (!pipeline || stages.length === 0) throw new CommandError(`Name a pipeline and its stages.\n\n${usage}`, 2);
+    if (values.external && values.model) throw new CommandError('Say --external or --model, not both.', 2);
+    const work = values.external ? 'external' : values.model ? 'model' : 'own';
+    const project = findProject(values.workdir);
+    const given = { pipeline, stages, work, table: values.table ?? `public.${pipeline}`, key: values.key } as const;
+    const next = 'write what the handlers do, then npx millrace sync.';
+    return writeChanges(project, addChanges(project, given), values, next);
+  },
+});
 
 /** What `add` was asked for. */
 export interface Added {
@@ -26,7 +58,7 @@ const name = /^[a-z][a-z0-9_]{0,39}$/;
  * What adds a pipeline, or stages at the end of one that is there. Throws a CommandError where a name cannot be one, or something is
  * there already.
  */
-export function addChanges(project: Project, added: Added): Change[] {
+function addChanges(project: Project, added: Added): Change[] {
   if (!fs.existsSync(path.join(project.root, runtimeFolder, 'manifest.json'))) {
     throw new CommandError(`There is no ${runtimeFolder} in ${project.root}: run \`millrace init\` first.`);
   }
@@ -56,7 +88,7 @@ export function addChanges(project: Project, added: Added): Change[] {
 }
 
 /** The function of a stage. */
-export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
+const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
 
 function stageChanges(added: Added, stage: string, definition: string, isFirst: boolean): Change[] {
   const folder = functionOf(added.pipeline, stage);

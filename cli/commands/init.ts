@@ -1,11 +1,12 @@
 // millrace init: the engine's migration, the runtime, the function millrace and its section of the configuration.
 import fs from 'node:fs';
 import path from 'node:path';
+import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
-import { migrationsOf, type Project } from '../project/find-project.ts';
+import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import {
   denoJson,
   digestOf,
@@ -16,11 +17,24 @@ import {
   runtimeFiles,
   runtimeFolder,
 } from '../project/shipped.ts';
+import { writeChanges } from '../project/write-changes.ts';
+
+export const init = defineCommand({
+  usage: `npx millrace init [--dry-run]
+  Writes the engine's migration, the runtime as source, the function millrace and its section of the configuration.
+  Nothing of yours is touched; a second time there is nothing to do.`,
+  options: writingOptions,
+  run: async ({ values }) => {
+    const project = findProject(values.workdir);
+    const next = 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
+    return writeChanges(project, await initChanges(project), values, next);
+  },
+});
 
 const millraceFunction = 'supabase/functions/millrace';
 
 /** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
-export async function initChanges(project: Project): Promise<Change[]> {
+async function initChanges(project: Project): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   return [

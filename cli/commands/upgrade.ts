@@ -1,9 +1,10 @@
 // millrace upgrade: the runtime of this release in the place of an older one.
 import fs from 'node:fs';
 import path from 'node:path';
+import { defineCommand, writingOptions } from '../define-command.ts';
 import { type Change, patchOf, readText } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
-import { migrationsOf, type Project } from '../project/find-project.ts';
+import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import {
   denoJson,
   digestOf,
@@ -13,12 +14,24 @@ import {
   runtimeFiles,
   runtimeFolder,
 } from '../project/shipped.ts';
+import { writeChanges } from '../project/write-changes.ts';
+
+export const upgrade = defineCommand({
+  usage: `npx millrace upgrade [--force] [--dry-run]
+  Writes the runtime of this release in the place of an older one. Where you edited it, shows the difference and writes nothing.
+  --force    drops what you edited`,
+  options: { ...writingOptions, force: { type: 'boolean', default: false } },
+  run: async ({ values }) => {
+    const project = findProject(values.workdir);
+    return writeChanges(project, upgradeChanges(project, values.force), values, 'npx supabase functions deploy.');
+  },
+});
 
 /**
  * What brings the runtime and the function millrace to this release. Throws a CommandError where somebody has edited the runtime,
  * unless `force`, or where the engine's migrations are of another level than this release has a way from.
  */
-export function upgradeChanges(project: Project, force: boolean): Change[] {
+function upgradeChanges(project: Project, force: boolean): Change[] {
   const folder = path.join(project.root, runtimeFolder);
   if (!fs.existsSync(path.join(folder, 'manifest.json'))) {
     throw new CommandError(`There is no ${runtimeFolder} in ${project.root}: run \`millrace init\` first.`);

@@ -1,0 +1,87 @@
+// What a command of the package is, and how its arguments are read.
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { CommandError } from './project/command-error.ts';
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+
+/** What every command takes. */
+export const commonOptions = {
+  workdir: { type: 'string', default: '.' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** What a command takes that writes into the project. */
+export const writingOptions = { 'dry-run': { type: 'boolean', default: false } } as const;
+
+/** `--remote` alone is the linked project, and read as ''; `--remote=` names a reference, a branch or an address. */
+export const remoteOption = { remote: { type: 'string' } } as const;
+
+type Values<Own extends Options> = ReturnType<
+  typeof parseArgs<{ options: typeof commonOptions & Own; allowPositionals: true }>
+>['values'];
+
+/** What a command was given: its options by name, and the words after its own. */
+export interface Given<Own extends Options = typeof commonOptions> {
+  values: Values<Own>;
+  words: string[];
+}
+
+/** A command of the package. */
+export interface Command {
+  /** What `npx millrace NAME --help` prints. */
+  usage: string;
+  /** Reads its arguments and does its work. Resolves to what the person is told at the end. Throws a CommandError. */
+  run(args: string[]): Promise<string>;
+}
+
+interface Definition<Own extends Options> {
+  usage: string;
+  options: Own;
+  /** Whether words may follow the command's name. */
+  takesWords?: boolean;
+  run(given: Given<Own>): Promise<string>;
+}
+
+/**
+ * Makes a command that reads its own options and those that all have.
+ *
+ * @example
+ * ```ts
+ * export const greet = defineCommand({
+ *   usage: 'npx millrace greet [--loud]',
+ *   options: { loud: { type: 'boolean', default: false } },
+ *   run: async ({ values }) => (values.loud ? 'HELLO' : 'hello'),
+ * });
+ * ```
+ */
+export function defineCommand<const Own extends Options>(definition: Definition<Own>): Command {
+  const { usage, options, takesWords = false, run } = definition;
+  return {
+    usage,
+    run: async (args) => {
+      const { values, positionals } = read(args, { ...commonOptions, ...options }, usage);
+      const [word] = positionals;
+      if (word !== undefined && !takesWords) throw new CommandError(`${unexpected(word, args)}\n\n${usage}`, 2);
+      return run({ values: values as Values<Own>, words: positionals });
+    },
+  };
+}
+
+function read(args: string[], options: Options, usage: string) {
+  try {
+    // The parser knows no option whose value may be left out.
+    return parseArgs({
+      args: args.map((arg) => (arg === '--remote' ? '--remote=' : arg)),
+      options,
+      allowPositionals: true,
+    });
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message.split(/\.\s/)[0]?.replace(/\.$/, '')}.\n\n${usage}`, 2);
+  }
+}
+
+const unexpected = (word: string, args: string[]) =>
+  args[args.indexOf(word) - 1] === '--remote'
+    ? `Write --remote=${word}, with "=" and no space.`
+    : `There is a word too many: ${word}.`;

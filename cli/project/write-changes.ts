@@ -1,0 +1,33 @@
+// The end of each command that writes: shows what would change, or writes it and tells so.
+import pc from 'picocolors';
+import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
+import type { Project } from './find-project.ts';
+import { runtimeFolder } from './shipped.ts';
+
+/** How a command is to write. */
+interface Manner {
+  'dry-run': boolean;
+  json: boolean;
+}
+
+/** Writes all of the changes or none. Returns what the person is told, which ends with the command that comes next. */
+export function writeChanges(project: Project, planned: Change[], manner: Manner, next: string): string {
+  const changes = realChanges(project.root, planned);
+  if (manner['dry-run']) return patchOf(project.root, changes) || 'Nothing would change.';
+  applyChanges(project.root, changes);
+  if (manner.json) return JSON.stringify({ files: changes.map(({ file }) => file), next });
+  if (changes.length === 0) return 'Nothing to do: all of it is there.';
+  return [...summary(changes), `Next: ${next}`].join('\n');
+}
+
+/** What was written, the runtime's many files in one line. */
+function summary(changes: Change[]): string[] {
+  const ofRuntime = changes.filter(({ file }) => file.startsWith(`${runtimeFolder}/`));
+  const others = changes.filter((change) => !ofRuntime.includes(change));
+  const verb = (isGone: boolean) => (isGone ? pc.red('gone') : pc.green('wrote'));
+  const whole = `  ${verb(ofRuntime.every(({ text }) => text === null))} ${runtimeFolder} (${ofRuntime.length} files)`;
+  return [
+    ...others.map(({ file, text }) => `  ${verb(text === null)} ${file}`),
+    ...(ofRuntime.length > 0 ? [whole] : []),
+  ];
+}
