@@ -15,7 +15,9 @@ const longestHeading = 200;
 const longestLine = 1000;
 const line = /[^\n\f]*(?:[\n\f]|$)/y;
 const fence = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/;
-const hashes = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const hashes = /^ {0,3}(#{1,6})(?![^ \t])/;
+/** What ends a line elsewhere, but not here. */
+const otherLineEnd = /[\r\u2028\u2029]/;
 const underline = /^ {0,3}(=+|-{3,})[ \t]*$/;
 /** What a heading may have that its plain form has not. */
 const markup = /[[*_`\\]|\s\s|[^\S ]/;
@@ -56,14 +58,14 @@ export function sectionsOf(text: string): Section[] {
     const isBlank = first === '';
     const mark = first === '`' || first === '~' ? fence.exec(content)?.[1] : undefined;
     const isShort = content.length <= longestLine;
-    const marked = first === '#' && openFence === null && isShort ? hashes.exec(content) : null;
+    const marked = first === '#' && openFence === null && isShort ? headingIn(content) : null;
     const underlined = single && underline.exec(content);
     const last = single;
     single = null;
     if (openFence !== null) {
       if (mark?.startsWith(openFence) && content.trim() === mark) openFence = null;
-    } else if (marked?.[1]) {
-      begin(at, marked[1].length, plainTitle(marked[2] ?? ''));
+    } else if (marked) {
+      begin(at, marked.level, plainTitle(marked.title));
     } else if (last && underlined?.[1]) {
       current.hasBody = last.hadBody;
       begin(last.start, underlined[1].startsWith('=') ? 1 : 2, plainTitle(last.title));
@@ -79,6 +81,19 @@ export function sectionsOf(text: string): Section[] {
   }
   end(text.length);
   return sections;
+}
+
+/** The heading that a line of hashes is. Part by part: one pattern for all of it took minutes of CPU for blanks by the thousand. */
+function headingIn(content: string): { level: number; title: string } | null {
+  const [opening, marks] = hashes.exec(content) ?? [];
+  if (!opening || !marks || otherLineEnd.test(content)) return null;
+  return {
+    level: marks.length,
+    title: content
+      .slice(opening.length)
+      .trim()
+      .replace(/[ \t]#+$/, ''),
+  };
 }
 
 /** A line without what ends it. */
