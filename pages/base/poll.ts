@@ -11,7 +11,6 @@ export interface Polled<Answer> {
   answeredAt: number;
 }
 
-const restMs = 30_000;
 const askAgain = new Set<() => void>();
 
 /** Asks for all that is on the page at once, as after a deed. */
@@ -24,7 +23,12 @@ const passing = new Set(['now', 'oldest_age', 'last_sweep_at', 'from', 'to']);
 const printOf = (answer: unknown) => JSON.stringify(answer, (name, value) => (passing.has(name) ? undefined : value));
 
 /** Begins to ask; returns how to end it. */
-function keepAsking<Answer>(ask: () => Promise<Answer>, told: { value: Polled<Answer> }, everyMs: number): () => void {
+function keepAsking<Answer>(
+  ask: () => Promise<Answer>,
+  told: { value: Polled<Answer> },
+  everyMs: number,
+  restMs: number,
+): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let pauseMs = everyMs;
   let print = '';
@@ -68,13 +72,17 @@ function keepAsking<Answer>(ask: () => Promise<Answer>, told: { value: Polled<An
   };
 }
 
-/** What `ask` answers, again and again; `key` says what is asked for, and a new one begins anew. */
+/**
+ * What `ask` answers, again and again: every `everyMs`, and up to `restMs` apart while nothing changes. `key` says what is
+ * asked for, and a new one begins anew.
+ */
 export function usePoll<Answer>(
   key: string,
   ask: () => Promise<Answer>,
   everyMs = 5000,
+  restMs = 30_000,
 ): ReadonlySignal<Polled<Answer>> {
   const told = useMemo(() => signal<Polled<Answer>>({ answer: undefined, error: undefined, answeredAt: 0 }), [key]);
-  useEffect(() => keepAsking(ask, told, everyMs), [told, everyMs]);
+  useEffect(() => keepAsking(ask, told, everyMs, restMs), [told, everyMs, restMs]);
   return told;
 }

@@ -1,12 +1,12 @@
 // What somebody should look at, who does, and the way to its cause.
 import { Ago, Moment } from '../base/format.tsx';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Alert } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
 import { Filter } from './filter.tsx';
 import { asked, List } from './list.tsx';
-import { type Route, to } from './route.ts';
 import { State } from './states.tsx';
 
 export function Alerts(route: Route) {

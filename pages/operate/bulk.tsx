@@ -1,15 +1,15 @@
 // A verb over many runs: first how many and how dear, then its way, which goes on when the page is closed.
 import { Moment } from '../base/format.tsx';
+import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
 import { count, dollars } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
+import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Bulk as Answer } from './answers.ts';
 import { ActButton, DeedButton, mayNotAct } from './deeds.tsx';
 import { act } from './door.ts';
-import { Fresh } from './fresh.tsx';
-import { go, numberIn, type Route, to } from './route.ts';
 import { State } from './states.tsx';
 
 const verbs = ['retry', 'cancel', 'hurry'] as const;

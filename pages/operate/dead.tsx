@@ -1,15 +1,15 @@
 // Dead letters by pipeline, stage and error: how many, since when, and the way to them.
 import { Ago } from '../base/format.tsx';
+import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { DeadGroup } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { read } from './door.ts';
 import { Filter } from './filter.tsx';
-import { Fresh } from './fresh.tsx';
 import { asked } from './list.tsx';
-import { type Route, to } from './route.ts';
 
 export function DeadLetters(route: Route) {
   const query = asked(route.query, ['pipeline']);

@@ -2,10 +2,10 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { Trouble } from '../base/fresh.tsx';
 import { say } from '../base/messages.tsx';
 import { askNow } from '../base/poll.ts';
 import { act, you } from './door.ts';
-import { Trouble } from './fresh.tsx';
 
 export interface Field {
   name: string;

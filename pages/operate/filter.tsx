@@ -1,5 +1,5 @@
 // The filter above a list: what it holds goes into the address.
-import { ask, type Route } from './route.ts';
+import { ask, type Route } from '../base/route.ts';
 import { OtherConditions, SavedFilters } from './saved-filters.tsx';
 
 export interface FilterField {

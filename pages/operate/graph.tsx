@@ -1,9 +1,9 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
 import dagre from '@dagrejs/dagre';
 import { count } from '../base/numbers.ts';
+import { to } from '../base/route.ts';
 import { cut, visible } from '../base/visible.ts';
 import type { StageHealth } from './answers.ts';
-import { to } from './route.ts';
 
 const node = { width: 200, height: 64 };
 

@@ -1,12 +1,12 @@
 // What people did: who, when, what, why and to how many.
 import { Moment } from '../base/format.tsx';
 import { count } from '../base/numbers.ts';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Line } from './answers.ts';
 import { Filter } from './filter.tsx';
 import { asked, List } from './list.tsx';
-import { type Route, to } from './route.ts';
 
 export function Journal(route: Route) {
   const query = asked(route.query, ['pipeline', 'verb', 'by'], ['run', 'bulk']);

@@ -2,10 +2,10 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { go, to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { ListedRun, Overview } from './answers.ts';
 import { read } from './door.ts';
-import { go, to } from './route.ts';
 import { screens } from './screens.ts';
 
 const isTyping = ({ target }: Event) =>

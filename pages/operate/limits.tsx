@@ -1,15 +1,15 @@
 // What is bounded: shared limits and budgets, stages with limits of their own, quotas; what is used, what room there is, and
 // who waits.
 import { Ago, Moment } from '../base/format.tsx';
+import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
+import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Allowed, Limits as Answer, LimitedStage, Quota, SharedLimit, Throttle } from './answers.ts';
 import { DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
-import { Fresh } from './fresh.tsx';
-import { to } from './route.ts';
 import { State } from './states.tsx';
 
 export function Limits() {

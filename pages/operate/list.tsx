@@ -1,9 +1,9 @@
 // Lists that go on: what is asked by the address, page after page.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { read } from './door.ts';
-import { Fresh, Trouble } from './fresh.tsx';
 
 interface ListProps<Row> {
   /** The function that answers, such as `runs`. */

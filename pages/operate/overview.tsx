@@ -1,13 +1,13 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 import { Ago, Moment, sinceMs } from '../base/format.tsx';
+import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
+import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { Alert, Overview as Answer, Bulk, Figures, PipelineHealth, Series, StageHealth } from './answers.ts';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
-import { Fresh } from './fresh.tsx';
-import { to } from './route.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 

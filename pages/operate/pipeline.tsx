@@ -1,16 +1,17 @@
 // One pipeline, or one stage of it: what is where now, what happened in the last hour, and what may be done.
+
+import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
+import { go, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers.ts';
 import { Chart } from './chart.tsx';
 import { type Deed, DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
-import { Fresh } from './fresh.tsx';
 import { Graph, tellHealth } from './graph.tsx';
 import { Marks } from './overview.tsx';
-import { go, type Route, to } from './route.ts';
 
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';

@@ -1,8 +1,10 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
 import { Moment } from '../base/format.tsx';
+import { Fresh, Trouble } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
+import { numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Run as Answer, Attempt, Fault, Payload } from './answers.ts';
@@ -10,10 +12,8 @@ import { Decisions, Turns } from './conversation.tsx';
 import { logAddress, rowAddress } from './dashboard.ts';
 import { type Deed, DeedButton } from './deeds.tsx';
 import { read } from './door.ts';
-import { Fresh, Trouble } from './fresh.tsx';
 import { Graph } from './graph.tsx';
 import { Lines } from './journal.tsx';
-import { numberIn, type Route, to } from './route.ts';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
 import { Waterfall } from './waterfall.tsx';

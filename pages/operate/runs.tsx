@@ -2,13 +2,13 @@
 import { useSignal } from '@preact/signals';
 import { Ago, sinceMs } from '../base/format.tsx';
 import { span } from '../base/numbers.ts';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { ListedRun } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { Filter } from './filter.tsx';
 import { asked, List } from './list.tsx';
-import { type Route, to } from './route.ts';
 import { State } from './states.tsx';
 
 const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'label', 'trace', 'since', 'before'];

@@ -2,8 +2,8 @@
 import { signal } from '@preact/signals';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
 import { say } from '../base/messages.tsx';
+import { ask, type Route, to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import { ask, type Route, to } from './route.ts';
 
 interface Saved {
   screen: string;

@@ -1,5 +1,6 @@
 // The screens there are; those with a key stand in the navigation, and `g` and the key lead there.
 import type { ComponentType } from 'preact';
+import type { Route } from '../base/route.ts';
 import { Alerts } from './alerts.tsx';
 import { Bulk } from './bulk.tsx';
 import { DeadLetters } from './dead.tsx';
@@ -7,7 +8,6 @@ import { Journal } from './journal.tsx';
 import { Limits } from './limits.tsx';
 import { Overview } from './overview.tsx';
 import { Pipeline } from './pipeline.tsx';
-import type { Route } from './route.ts';
 import { Run } from './run.tsx';
 import { Runs } from './runs.tsx';
 import { Settings } from './settings.tsx';

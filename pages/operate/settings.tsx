@@ -1,13 +1,13 @@
 // What is set up: who may act, who is told of alerts, how long things are kept, and what the definitions say.
 import { Ago, Moment } from '../base/format.tsx';
+import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Settings as Answer, Channel, DefinedPipeline, Operator } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
 import { read, you } from './door.ts';
-import { Fresh } from './fresh.tsx';
-import { type Route, to } from './route.ts';
 import { State } from './states.tsx';
 import { Versions } from './versions.tsx';
 

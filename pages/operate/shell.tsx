@@ -2,14 +2,14 @@
 
 import type { ComponentType } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { closeDialog, Dialog, DialogHost } from '../base/dialog.tsx';
+import { closeDialog, DialogHost } from '../base/dialog.tsx';
 import { complain, Messages, say } from '../base/messages.tsx';
-import { forgetSession, hasEnded, session } from '../base/session.ts';
-import { SignIn } from '../base/sign-in.tsx';
+import { type Route, route, to } from '../base/route.ts';
+import { forgetSession, hasEnded } from '../base/session.ts';
+import { SignInAgain } from '../base/sign-in-again.tsx';
 import { visible } from '../base/visible.ts';
 import { leaveLocalDoor, operator, you } from './door.ts';
 import { listenToKeys, openHelp, openPalette } from './keys.tsx';
-import { type Route, route, to } from './route.ts';
 import { screens } from './screens.ts';
 
 async function signOut(): Promise<void> {
@@ -18,22 +18,6 @@ async function signOut(): Promise<void> {
   closeDialog();
   you.value = null;
   say('Signed out.');
-}
-
-/** Asks to sign in again, over what is shown and typed. */
-function SignInAgain() {
-  return (
-    <Dialog title="Your session has ended" stays>
-      {operator.value !== null ? (
-        <p>Ask for a new link where you started the server, and open it in this browser. Then reload this page.</p>
-      ) : (
-        <>
-          <p>What you see and have typed stays.</p>
-          <SignIn given={{ url: session.value?.url ?? '', key: session.value?.key ?? '' }} />
-        </>
-      )}
-    </Dialog>
-  );
 }
 
 function Navigation({ at }: { at: string }) {
@@ -76,7 +60,8 @@ function Who() {
 
 /** The frame of all screens. */
 export function Shell() {
-  const { screen, of } = route.value;
+  const { screen: asked, of } = route.value;
+  const screen = asked || 'overview';
   const found = screens[screen];
   const Screen: ComponentType<Route> = found?.draw ?? (() => <p>There is no such screen.</p>);
   const title = found ? `${found.title}${of && ` ${visible(of)}`}` : 'Not here';
@@ -107,7 +92,13 @@ export function Shell() {
         <Screen key={`${screen}/${of}`} {...route.value} />
       </main>
       <DialogHost />
-      {hasEnded.value && <SignInAgain />}
+      {hasEnded.value && (
+        <SignInAgain>
+          {operator.value !== null && (
+            <p>Ask for a new link where you started the server, and open it in this browser. Then reload this page.</p>
+          )}
+        </SignInAgain>
+      )}
     </>
   );
 }

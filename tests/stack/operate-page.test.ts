@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import axe from 'axe-core';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { barriers } from '../support/barriers.ts';
 import { OperateStack } from '../support/operate-stack.ts';
 
 let operate: OperateStack;
@@ -23,19 +23,6 @@ const shoot = async (page: Page, name: string) => {
   const folder = process.env.SCREENSHOTS;
   if (folder) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true });
 };
-
-/** What axe finds against WCAG 2.2 A and AA, each with where. */
-async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(async () => {
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-    const { axe } = window as unknown as {
-      axe: { run: (what: unknown, how: unknown) => Promise<{ violations: never[] }> };
-    };
-    return (await axe.run(document, { runOnly: { type: 'tag', values: tags } })).violations as unknown[];
-  });
-  return (found as { id: string; nodes: { html: string }[] }[]).map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-}
 
 /** Screens with something on them to wait for. */
 const screens: [name: string, address: string, shown: string][] = [

@@ -1,9 +1,9 @@
 // What every screen says of what it asked: that it waits, that it was refused, or that its figures are old.
 import type { ComponentChildren } from 'preact';
-import { span } from '../base/numbers.ts';
-import type { Polled } from '../base/poll.ts';
-import { Refusal } from '../base/refusal.ts';
-import { Words } from '../base/words.tsx';
+import { span } from './numbers.ts';
+import type { Polled } from './poll.ts';
+import { Refusal } from './refusal.ts';
+import { Words } from './words.tsx';
 
 const unknownFunction = /could not find the function|schema cache/i;
 

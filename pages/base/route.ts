@@ -1,7 +1,8 @@
-// Where one is, as the address says: #/runs?pipeline=books. A reload and the way back keep it.
+// Where one is on a page, as the address says: #/runs?pipeline=books. A reload and the way back keep it.
 import { signal } from '@preact/signals';
 
 export interface Route {
+  /** Empty where the address names none. */
   screen: string;
   /** What comes behind the screen, such as the number of a run. */
   of: string;
@@ -12,7 +13,7 @@ function readRoute(): Route {
   // Anything else behind the # is a link's.
   const [path = '', query = ''] = (/^#\/(.*)/s.exec(location.hash)?.[1] ?? '').split('?', 2);
   const [screen = '', ...of] = path.split('/');
-  return { screen: screen || 'overview', of: decode(of.join('/')), query: new URLSearchParams(query) };
+  return { screen, of: decode(of.join('/')), query: new URLSearchParams(query) };
 }
 
 /** A part of an address that somebody may have made up. */

@@ -1,0 +1,16 @@
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** What axe finds on a page against WCAG 2.2 A and AA, each with where. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async (values) => {
+    const { axe } = window as unknown as {
+      axe: { run: (what: unknown, how: unknown) => Promise<{ violations: never[] }> };
+    };
+    return (await axe.run(document, { runOnly: { type: 'tag', values } })).violations as unknown[];
+  }, tags);
+  return (found as { id: string; nodes: { html: string }[] }[]).map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+}
