@@ -1,7 +1,8 @@
 // What the build writes of a function's header and rights, so that engine/ holds what people decide.
 import { parseSync } from '@libpg-query/parser';
-import { grantedOn, identityOf } from './catalogue.ts';
-import type { Statement } from './engine-sql.ts';
+import { isPublic } from '../check/public-surface.ts';
+import { commented, grantedOn, identityOf } from './catalogue.ts';
+import type { Node, Statement } from './engine-sql.ts';
 
 const searchPath = 'set search_path = pg_catalog, pg_temp';
 /** Where a header ends: the line that opens the body. */
@@ -26,18 +27,32 @@ const plans: Record<string, string[]> = {
 };
 const plan = /^set millrace\.plan = (\w+)$/m;
 
-/** The statements as they are to be run: functions with their whole headers, and those of the Data API with their rights. */
+/**
+ * The statements as they are to be run: functions with their whole headers, those of the Data API with their rights, and those that
+ * people call with the comment before them as the one that Studio shows.
+ */
 export function withHeaders(statements: Statement[]): Statement[] {
   const granted = new Set(statements.filter(({ kind }) => kind === 'GrantStmt').flatMap(({ node }) => grantedOn(node)));
+  const told = new Set(statements.filter(({ kind }) => kind === 'CommentStmt').map(commented));
   return statements.flatMap((statement) => {
     if (statement.kind !== 'CreateFunctionStmt') return [statement];
     const identity = identityOf(statement.node);
     const rights = identity.startsWith('public.') && !granted.has(identity) ? rightsOf(identity) : [];
+    const comment = told.has(`function ${identity}`) ? [] : commentOf(statement, identity);
     return [
       { ...statement, text: wholeHeader(statement) },
-      ...rights.map((text) => ({ file: statement.file, kind: 'GrantStmt', node: grantNode(text), text })),
+      ...rights.map((text) => ({ file: statement.file, kind: 'GrantStmt', node: nodeOf(text), text })),
+      ...comment.map((text) => ({ file: statement.file, kind: 'CommentStmt', node: nodeOf(text), text })),
     ];
   });
+}
+
+/** What people read of a function that they call: its comment in the file, on one line. */
+function commentOf({ node, text }: Statement, identity: string): string[] {
+  if (!isPublic(identity.replace(/\(.*/, '')) || node.is_procedure) return [];
+  const [comment = ''] = /^(?:--.*\n)*(?=create )/m.exec(text) ?? [];
+  const line = comment.replaceAll(/^-- ?/gm, '').trim().replaceAll(/\s+/g, ' ').replaceAll("'", "''");
+  return line ? [`comment on function ${identity} is\n  '${line}'`] : [];
 }
 
 /** Completes a function's header. A procedure that commits may set nothing there. */
@@ -59,4 +74,4 @@ const rightsOf = (identity: string) => [
   `grant execute on function ${identity} to service_role`,
 ];
 
-const grantNode = (text: string) => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];
+const nodeOf = (text: string): Node => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];
