@@ -139,3 +139,31 @@ begin
     ) f;
 end
 $$;
+
+-- Removes alerts of rules that were resolved before this time, and messages that ended before it:
+-- at most 10,000 of each, and says how many alerts.
+create function millrace.prune_rule_alerts(p_before timestamptz) returns int
+language plpgsql
+as $$
+declare
+  v_pruned int;
+begin
+  delete from millrace.alert_messages m
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked);
+  delete from millrace.rule_alerts a
+  where a.id in (
+    select o.id
+    from millrace.rule_alerts o
+    where o.resolved_at < p_before
+      and o.settled
+    limit 10000
+    for update skip locked);
+  get diagnostics v_pruned = row_count;
+  return v_pruned;
+end
+$$;

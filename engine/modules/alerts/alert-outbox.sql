@@ -24,6 +24,33 @@ as $$
   select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
 $$;
 
+-- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
+-- open, one that is over.
+create function millrace.events_to_tell(p_now timestamptz)
+returns table (alert_id bigint, event text, channel_id int)
+language plpgsql stable
+as $$
+begin
+  return query
+    select a.id, e.event, c.id
+    from millrace.rule_alerts a
+    left join millrace.alert_rules r on r.id = a.rule_id
+    cross join lateral (
+      select case
+        when a.resolved_at is not null then case when a.told_at is not null then 'resolved' end
+        when a.told_at is null then 'raised'
+        when a.acknowledged_at is null
+          and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
+      end
+    ) e(event)
+    join millrace.alert_channels c on c.enabled
+      and (r.channels is null or c.name = any (r.channels))
+    where not a.settled
+      and e.event is not null
+      and not millrace.is_silenced(a.pipeline, a.stage, a.kind);
+end
+$$;
+
 -- Shows an alert as messages tell it. A reminder says how it stands now.
 create function millrace.event_of(
   p_alert millrace.rule_alerts, p_event text, p_now timestamptz
@@ -126,25 +153,7 @@ begin
     from (
       select e.*, row_number() over (partition by e.channel_id
         order by array_position('{raised,resolved,reminder}', e.event), e.alert_id) as place
-      from (
-          select a.id, e.event, c.id
-          from millrace.rule_alerts a
-          left join millrace.alert_rules r on r.id = a.rule_id
-          cross join lateral (
-            select case
-              when a.resolved_at is not null
-                then case when a.told_at is not null then 'resolved' end
-              when a.told_at is null then 'raised'
-              when a.acknowledged_at is null
-                and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
-            end
-          ) e(event)
-          join millrace.alert_channels c on c.enabled
-            and (r.channels is null or c.name = any (r.channels))
-          where not a.settled
-            and e.event is not null
-            and not millrace.is_silenced(a.pipeline, a.stage, a.kind)
-        ) e(alert_id, event, channel_id)
+      from millrace.events_to_tell(p_now) e
     ) t
     left join millrace.rule_alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
     group by t.channel_id
@@ -282,7 +291,18 @@ begin
     where m.id = v_message.id;
     v_taken := v_taken || v_message.id;
   end loop;
-  return jsonb_build_object('messages', (
+  return jsonb_build_object('messages', millrace.taken_messages(v_taken));
+end
+$$;
+comment on function public.millrace_take_messages(int) is
+  'Hands messages about alerts to the function that sends them.';
+
+-- Shows messages as the function that sends them reads them.
+create function millrace.taken_messages(p_ids bigint[]) returns jsonb
+language plpgsql stable
+as $$
+begin
+  return (
     select coalesce(jsonb_agg(jsonb_build_object(
       'message', m.id,
       'try', m.tries,
@@ -299,11 +319,9 @@ begin
       'more', m.more) order by m.id), '[]')
     from millrace.alert_messages m
     join millrace.alert_channels c on c.id = m.channel_id
-    where m.id = any (v_taken)));
+    where m.id = any (p_ids));
 end
 $$;
-comment on function public.millrace_take_messages(int) is
-  'Hands messages about alerts to the function that sends them.';
 
 -- Notes of one message what came of a try. What was delivered stays so, whoever says otherwise; a
 -- failure counts for the last try alone.

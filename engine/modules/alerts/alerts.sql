@@ -149,7 +149,6 @@ language plpgsql
 as $$
 declare
   v_pruned int;
-  v_of_rules int;
 begin
   delete from millrace.alerts l
   where l.id in (
@@ -160,22 +159,7 @@ begin
     limit 10000
     for update skip locked);
   get diagnostics v_pruned = row_count;
-  delete from millrace.alert_messages m
-  where m.id in (
-    select o.id
-    from millrace.alert_messages o
-    where o.ended_at < p_before
-    limit 10000
-    for update skip locked);
-  delete from millrace.rule_alerts a
-  where a.id in (
-    select o.id
-    from millrace.rule_alerts o
-    where o.resolved_at < p_before
-      and o.settled
-    limit 10000
-    for update skip locked);
-  get diagnostics v_of_rules = row_count;
-  return greatest(v_pruned, v_of_rules);
+  v_pruned := greatest(v_pruned, millrace.prune_rule_alerts(p_before));
+  return v_pruned;
 end
 $$;

@@ -90,41 +90,16 @@ begin
 end
 $$;
 
--- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
-create function millrace.check_columns(
-  p_pipeline millrace.pipelines, p_stages text[]
-) returns void
-language plpgsql
+-- Raises MR001 where values of the key have not one text each in all sessions. Runs are filed under
+-- the key's text. So each value must have one, the same whatever a session's DateStyle, TimeZone,
+-- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
+-- where no scale is declared, and so are 'a' and 'A' under some collations.
+create function millrace.check_key(p_pipeline millrace.pipelines) returns void
+language plpgsql stable
 as $$
 declare
   v_key record;
 begin
-  if not exists (
-      select from pg_attribute a
-      where a.attrelid = p_pipeline.entity_table
-        and a.attname = p_pipeline.entity_key
-        and not a.attisdropped) then
-    raise exception 'entity.key is %, but table % has no such column',
-      p_pipeline.entity_key, p_pipeline.entity_table
-      using errcode = 'MR001', hint = 'Name the primary key''s column.';
-  end if;
-  if not exists (
-      select from pg_index i
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indrelid = p_pipeline.entity_table
-        and i.indisunique
-        and i.indisvalid
-        and i.indpred is null
-        and i.indnkeyatts = 1
-        and a.attname = p_pipeline.entity_key) then
-    raise exception 'entity.key is %, which is not unique in table %',
-      p_pipeline.entity_key, p_pipeline.entity_table
-      using errcode = 'MR001', hint = 'Make it the primary key.';
-  end if;
-  -- Runs are filed under the key's text. So each value must have one, the same whatever a session's
-  -- DateStyle, TimeZone, extra_float_digits or bytea_output, and equal values must have the same:
-  -- 1.0 and 1.00 are equal where no scale is declared, and so are 'a' and 'A' under some
-  -- collations.
   with recursive step as (
     select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
       format_type(a.atttypid, a.atttypmod) as name
@@ -164,6 +139,39 @@ begin
           'alter table %s alter %I type %s collate "default";',
           p_pipeline.entity_table, p_pipeline.entity_key, v_key.name);
   end if;
+end
+$$;
+
+-- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
+create function millrace.check_columns(
+  p_pipeline millrace.pipelines, p_stages text[]
+) returns void
+language plpgsql
+as $$
+begin
+  if not exists (
+      select from pg_attribute a
+      where a.attrelid = p_pipeline.entity_table
+        and a.attname = p_pipeline.entity_key
+        and not a.attisdropped) then
+    raise exception 'entity.key is %, but table % has no such column',
+      p_pipeline.entity_key, p_pipeline.entity_table
+      using errcode = 'MR001', hint = 'Name the primary key''s column.';
+  end if;
+  if not exists (
+      select from pg_index i
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_pipeline.entity_table
+        and i.indisunique
+        and i.indisvalid
+        and i.indpred is null
+        and i.indnkeyatts = 1
+        and a.attname = p_pipeline.entity_key) then
+    raise exception 'entity.key is %, which is not unique in table %',
+      p_pipeline.entity_key, p_pipeline.entity_table
+      using errcode = 'MR001', hint = 'Make it the primary key.';
+  end if;
+  perform millrace.check_key(p_pipeline);
   if p_pipeline.projection = 'columns' then
     perform millrace.check_projected(p_pipeline, p_stages);
     perform millrace.check_status_words(p_pipeline.entity_table, p_stages);

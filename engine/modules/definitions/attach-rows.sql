@@ -42,6 +42,29 @@ end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most 
 end
 $write$;
 
+-- Creates the __lock function of a pipeline.
+create function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+as $write$
+begin
+  perform millrace.write_function(format(
+    '%I(p_ids text[], p_wait boolean default false) returns text[]',
+    p_pipeline.name || '__lock'), format($f$
+#variable_conflict use_variable
+begin
+  if p_wait then
+    return array(
+      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+      order by e.%1$I for no key update);
+  end if;
+  return array(
+    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+    order by e.%1$I for no key update skip locked);
+end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type));
+end
+$write$;
+
 -- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
 -- row, and a row's key stays.
 create function millrace.write_row_triggers(p_pipeline millrace.pipelines)

@@ -16,6 +16,31 @@
 --   leads__queued(stage, dependents, ids)    shows starting over
 --   leads__since()                           when a status began, where there is a history
 
+-- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
+-- to another table or ended its projection.
+create function millrace.detach_old(p_pipeline millrace.pipelines) returns void
+language plpgsql
+as $$
+declare
+  v_trigger record;
+begin
+  for v_trigger in
+    select t.tgname, t.tgrelid::regclass as relation
+    from pg_trigger t
+    join pg_proc f on f.oid = t.tgfoid
+    where f.pronamespace = 'millrace'::regnamespace
+      and f.proname = any (array[p_pipeline.name || '__intake',
+        p_pipeline.name || '__deleted', p_pipeline.name || '__key',
+        p_pipeline.name || '__since'])
+      and (t.tgrelid <> p_pipeline.entity_table
+        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake'
+        or p_pipeline.projection <> 'status' and f.proname = p_pipeline.name || '__since')
+  loop
+    execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
+  end loop;
+end
+$$;
+
 -- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities and
 -- project_entities, which lead from the engine to the functions of each
 -- pipeline; static as well, with one branch a pipeline.
@@ -113,7 +138,6 @@ declare
   v_columns text[];
   v_key_type text;
   v_function regprocedure;
-  v_trigger record;
 begin
   select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
   if not found then
@@ -127,35 +151,9 @@ begin
     where vs.version_id = v_pipeline.current_version_id
     order by vs.position);
   perform millrace.check_columns(v_pipeline, v_stages);
-  for v_trigger in
-    select t.tgname, t.tgrelid::regclass as relation
-    from pg_trigger t
-    join pg_proc f on f.oid = t.tgfoid
-    where f.pronamespace = 'millrace'::regnamespace
-      and f.proname = any (array[v_pipeline.name || '__intake',
-        v_pipeline.name || '__deleted', v_pipeline.name || '__key',
-        v_pipeline.name || '__since'])
-      and (t.tgrelid <> v_pipeline.entity_table
-        or v_pipeline.projection = 'none' and f.proname = v_pipeline.name || '__intake'
-        or v_pipeline.projection <> 'status' and f.proname = v_pipeline.name || '__since')
-  loop
-    execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
-  end loop;
+  perform millrace.detach_old(v_pipeline);
   v_key_type := millrace.key_type(v_pipeline);
-  perform millrace.write_function(format(
-    '%I(p_ids text[], p_wait boolean default false) returns text[]',
-    v_pipeline.name || '__lock'), format($f$
-#variable_conflict use_variable
-begin
-  if p_wait then
-    return array(
-      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
-      order by e.%1$I for no key update);
-  end if;
-  return array(
-    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
-    order by e.%1$I for no key update skip locked);
-end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
+  perform millrace.write_lock(v_pipeline, v_key_type);
   v_columns := array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c

@@ -91,6 +91,39 @@ as $$
       from generate_series(0, 31) i))
 $$;
 
+-- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
+-- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
+-- at once, since calls for a thousand stages would take most of the time.
+create function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
+language sql immutable
+as $$
+  select format($q$
+    select f.pipeline_id, f.stage_id, f.at,
+      case
+        when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
+        else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
+      end as codes
+    from (
+      select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
+      from (
+        select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
+        from coded d
+        union all
+        select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
+        from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
+        cross join lateral (
+          select t.codes
+          from millrace.%2$I t
+          where t.pipeline_id = w.pipeline_id
+            and t.stage_id = w.stage_id
+            %3$s
+          limit 1) t
+        cross join lateral jsonb_each_text(t.codes) o) k
+      group by 1, 2, 3, 4) f
+    group by 1, 2, 3$q$,
+    p_at, p_table, 'and t.' || p_time || ' = w.at')
+$$;
+
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
 -- the time, null for totals.
 create function millrace.adding_sql(p_table text, p_time text) returns text
@@ -109,32 +142,7 @@ as $$
     returning 1$q$,
     p_table, p_time || ',', string_agg(c, ', '), 's.at' || left(p_time, 0) || ',', a.at,
     string_agg(format('coalesce(sum(d.%1$s), 0) as %1$s', c), ', '),
-    (
-      select format($q$
-        select f.pipeline_id, f.stage_id, f.at,
-          case
-            when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
-            else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
-          end as codes
-        from (
-          select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
-          from (
-            select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
-            from coded d
-            union all
-            select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
-            from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
-            cross join lateral (
-              select t.codes
-              from millrace.%2$I t
-              where t.pipeline_id = w.pipeline_id
-                and t.stage_id = w.stage_id
-                %3$s
-              limit 1) t
-            cross join lateral jsonb_each_text(t.codes) o) k
-          group by 1, 2, 3, 4) f
-        group by 1, 2, 3$q$,
-        a.at, p_table, 'and t.' || p_time || ' = w.at')),
+    millrace.codes_sql(p_table, p_time, a.at),
     concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
     string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
   from unnest(millrace.figure_columns()) c
@@ -248,5 +256,16 @@ begin
     exit when v_taken < 3000 or millrace.now() > v_until;
   end loop;
   return v_pulses;
+end
+$$;
+
+-- Deletes what is older than it is kept, some thousand at a time: figures, lines of the journal,
+-- and what was spent in windows that are over.
+create function millrace.prune_old() returns void
+language plpgsql
+as $$
+begin
+  perform millrace.prune_journal();
+  perform millrace.prune_figures();
 end
 $$;

@@ -102,6 +102,20 @@ begin
 end
 $$;
 
+-- Adds costs by stage up.
+create function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb
+language sql immutable
+as $$
+  select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
+  from (
+    select c.key as stage, sum(c.value::numeric) as cost
+    from (
+      select * from jsonb_each_text(p_one)
+      union all
+      select * from jsonb_each_text(p_other)) c
+    group by c.key) s
+$$;
+
 -- Keeps of runs that are about to be pruned what they have cost, and the last of each row. A child
 -- is counted to its parent. It may hash, as keep_costs() may.
 create function millrace.keep_former_runs(p_run_ids bigint[]) returns void
@@ -138,15 +152,7 @@ begin
   order by r.pipeline_id, r.entity_id, r.id desc
   on conflict on constraint former_runs_pkey do update
   set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
-    metadata = excluded.metadata, costs = (
-      select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
-      from (
-        select c.key as stage, sum(c.value::numeric) as cost
-        from (
-          select * from jsonb_each_text(f.costs)
-          union all
-          select * from jsonb_each_text(excluded.costs)) c
-        group by c.key) s),
+    metadata = excluded.metadata, costs = millrace.sum_costs(f.costs, excluded.costs),
     created_at = excluded.created_at, started_at = excluded.started_at,
     finished_at = excluded.finished_at;
 end

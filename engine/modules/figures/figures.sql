@@ -176,6 +176,30 @@ comment on function millrace.figures(text, text, timestamptz, timestamptz) is
   'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
   'one sweep late; by the hour where the minutes are no longer kept.';
 
+-- Raises MR002 about a series that could not be drawn.
+create function millrace.check_series(
+  p_from timestamptz, p_to timestamptz, p_step interval
+) returns void
+language plpgsql immutable
+as $$
+begin
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
+end
+$$;
+
 -- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
 create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
@@ -195,20 +219,7 @@ declare
     else 'minute' end;
   v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
 begin
-  if p_from is null or p_to is null or p_from >= p_to
-    or not isfinite(p_from) or not isfinite(p_to) then
-    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
-      using errcode = 'MR002', hint = 'Name both times.';
-  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
-    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
-    or extract(epoch from p_step)::numeric % 60 <> 0 then
-    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
-      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
-  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
-    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
-      p_step, p_from, p_to
-      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
-  end if;
+  perform millrace.check_series(p_from, p_to, p_step);
   return query
     select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
       coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),

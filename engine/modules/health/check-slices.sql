@@ -18,39 +18,46 @@ as $$
     limit 1), 9223372036854775807)
 $$;
 
+-- Checks the runs between two ids in one statement.
+create function millrace.check_between(p_after bigint, p_until bigint)
+returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+language sql stable
+as $$
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.run_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.attempt_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.job_faults f
+  where f.run_id > p_after and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.stage_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
+  union all
+  select f.rule, f.run_id, f.attempt_id, f.detail
+  from millrace.hook_faults_between(p_after, p_until) f
+$$;
+
 -- Checks the next so many runs after one.
 create function millrace.check_slice(p_after bigint, p_limit int)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set millrace.plan = by_index
 as $$
-declare
-  v_until bigint := millrace.slice_end(p_after, p_limit);
 begin
   return query
     select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.run_faults f
-    where f.run_id > p_after
-      and f.run_id <= v_until
-    union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.attempt_faults f
-    where f.run_id > p_after
-      and f.run_id <= v_until
-    union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.job_faults f
-    where f.run_id > p_after and f.run_id <= v_until
-    union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.stage_faults f
-    where f.run_id > p_after
-      and f.run_id <= v_until
-    union all
-    select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, v_until) f
-    union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.hook_faults_between(p_after, v_until) f;
+    from millrace.check_between(p_after, millrace.slice_end(p_after, p_limit)) f;
 end
 $$;
 comment on function millrace.check_slice(bigint, int) is

@@ -225,6 +225,27 @@ begin
 end
 $$;
 
+-- Looks for stages with a bound at which runs are late.
+create function millrace.time_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+as $$
+begin
+  return query
+    select 'no stage is later than its bound', count(*) = 0,
+      coalesce(
+        string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
+          order by l.pipeline, l.id)
+          || ': select * from millrace.alerts where resolved_at is null', 'none')
+    from (
+      select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where s.sla is not null) l
+    where l.late > 0;
+end
+$$;
+
 -- Looks at the errors of the last hour, by the index of the log.
 create function millrace.error_finding()
 returns table (what text, ok boolean, detail text)
@@ -258,18 +279,7 @@ begin
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.label_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
-  return query select f.what, f.ok, f.detail from (
-      select 'no stage is later than its bound', count(*) = 0,
-        coalesce(
-          string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
-            order by l.pipeline, l.id)
-            || ': select * from millrace.alerts where resolved_at is null', 'none')
-      from (
-        select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late
-        from millrace.stages s
-        join millrace.pipelines p on p.id = s.pipeline_id
-        where s.sla is not null) l
-      where l.late > 0) f(what, ok, detail);
+  return query select f.what, f.ok, f.detail from millrace.time_findings() f;
   return query select f.what, f.ok, f.detail from millrace.hook_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end

@@ -131,6 +131,37 @@ begin
 end
 $$;
 
+-- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
+-- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest, of each
+-- key where the limit has a rate for each.
+create function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+as $$
+begin
+  insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
+  select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
+    format('%s.%s: %s', p.name, s.name, o.code)
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.limited_stages m on m.stage_id = s.id
+  join millrace.limits l on l.id = m.limit_id
+  cross join lateral (
+    select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
+    cross join lateral (
+      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
+          as key,
+        coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
+          as seconds) r
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by r.key, r.seconds desc) o
+  where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
+  order by l.id, o.key;
+end
+$$;
+
 -- Halves the rate of a bucket by a refusal, unless that is of a call that began before the last
 -- halving; and takes nothing more until the service's time is over. What the bucket held is gone
 -- but for one token, which finds out how the service is by then.
@@ -215,6 +246,68 @@ as $$
   where m.limit_id = p_limit_id
     and g.due_at < 'infinity'
     and (p_key is null or substr(g.concurrency_group, 2) = p_key)
+$$;
+
+-- Brings the keys of a limit to the clock where that was set back, and forgets those that have
+-- their whole rate. The caller has locked the limit.
+create function millrace.sweep_limit_keys(p_limit_id int) returns void
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_key text;
+begin
+  for v_key in
+    with ahead as (
+      update millrace.limit_keys k
+      set bucket = millrace.on_the_clock(k.bucket)
+      where k.limit_id = p_limit_id
+        and ((k.bucket).lowered_at > v_now
+          or (k.bucket).refilled_at > greatest(v_now, (k.bucket).refused_until))
+      returning k.key
+    )
+    select a.key from ahead a order by a.key
+  loop
+    perform millrace.wake_keys(p_limit_id, v_key);
+  end loop;
+  delete from millrace.limit_keys k
+  using millrace.limits l
+  where l.id = p_limit_id
+    and k.limit_id = l.id
+    and (not l.limits ? 'key_rate'
+      or (millrace.share_now(k.bucket) >= 1
+        and millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
+          l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8));
+end
+$$;
+
+-- Forgets what a shared limit has learned, of one key where that is named, and wakes its stages;
+-- false where there was nothing. The caller has locked the limit.
+create function millrace.forget_refusals(p_limit_id int, p_key text) returns boolean
+language plpgsql
+as $$
+declare
+  v_limit millrace.limits;
+  v_keys bigint;
+begin
+  perform millrace.learn(p_limit_id);
+  select l.* into v_limit from millrace.limits l where l.id = p_limit_id;
+  update millrace.limit_keys k
+  set bucket = millrace.full_bucket()
+  where k.limit_id = p_limit_id
+    and (k.bucket).lowered_at is not null
+    and (p_key is null or k.key = p_key);
+  get diagnostics v_keys = row_count;
+  if v_keys = 0 and (p_key is not null or (v_limit.bucket).lowered_at is null) then
+    return false;
+  end if;
+  if p_key is null then
+    v_limit.bucket := millrace.unlearned(v_limit.bucket);
+  end if;
+  perform millrace.wake_keys(p_limit_id, p_key);
+  perform millrace.set_limit(v_limit, v_limit.limits);
+  return true;
+end
 $$;
 
 create or replace view millrace.learned_limits as

@@ -39,6 +39,62 @@ begin
 end
 $$;
 
+-- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
+-- they are due. Returns the keys of which slots were freed.
+create function millrace.read_arrivals(
+  p_stage_id int,
+  p_groups text[],
+  p_each int,
+  p_last_turn bigint,
+  p_now timestamptz)
+returns text[]
+language plpgsql
+as $$
+declare
+  v_freed text[];
+begin
+  with gone as (
+    delete from millrace.arrivals a
+    using (
+      select b.concurrency_group, b.id
+      from unnest(p_groups) u(concurrency_group)
+      cross join lateral (
+        select n.concurrency_group, n.id
+        from millrace.arrivals n
+        where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
+        order by n.id
+        limit p_each) b) d
+    where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+    returning a.concurrency_group, a.due_at
+  ), news as (
+    select g.concurrency_group, min(g.due_at) as due_at,
+      row_number() over (order by g.concurrency_group) as place
+    from gone g
+    where g.concurrency_group not like '*%'
+    group by g.concurrency_group
+  ), admitted as (
+    insert into millrace.concurrency_groups as t
+      (stage_id, concurrency_group, priority, turn, due_at)
+    select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
+      case when n.due_at <= p_now then p_last_turn + n.place end,
+      case when n.due_at > p_now then n.due_at end
+    from news n
+    on conflict on constraint concurrency_groups_pkey do update
+    set turn = coalesce(t.turn, excluded.turn),
+      due_at = case
+        when coalesce(t.turn, excluded.turn) is not null then null
+        when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
+        else t.due_at
+      end
+  )
+  select array_agg(distinct substr(g.concurrency_group, 2))
+  into v_freed
+  from gone g
+  where g.concurrency_group like '*%';
+  return v_freed;
+end
+$$;
+
 -- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
 -- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
 -- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
@@ -69,46 +125,8 @@ begin
     end;
   end if;
   if cardinality(v_groups) > 0 then
-    -- Returns the keys of which slots were freed.
-    with gone as (
-      delete from millrace.arrivals a
-      using (
-        select b.concurrency_group, b.id
-        from unnest(v_groups) u(concurrency_group)
-        cross join lateral (
-          select n.concurrency_group, n.id
-          from millrace.arrivals n
-          where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
-          order by n.id
-          limit (1 + 10 * v_many / cardinality(v_groups))) b) d
-      where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
-      returning a.concurrency_group, a.due_at
-    ), news as (
-      select g.concurrency_group, min(g.due_at) as due_at,
-        row_number() over (order by g.concurrency_group) as place
-      from gone g
-      where g.concurrency_group not like '*%'
-      group by g.concurrency_group
-    ), admitted as (
-      insert into millrace.concurrency_groups as t
-        (stage_id, concurrency_group, priority, turn, due_at)
-      select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
-        case when n.due_at <= v_now then p_own.last_turn + n.place end,
-        case when n.due_at > v_now then n.due_at end
-      from news n
-      on conflict on constraint concurrency_groups_pkey do update
-      set turn = coalesce(t.turn, excluded.turn),
-        due_at = case
-          when coalesce(t.turn, excluded.turn) is not null then null
-          when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
-          else t.due_at
-        end
-    )
-    select array_agg(distinct substr(g.concurrency_group, 2))
-    into v_freed
-    from gone g
-    where g.concurrency_group like '*%';
-    v_freed := v_freed;
+    v_freed := millrace.read_arrivals(p_stage_id, v_groups,
+      1 + 10 * v_many / cardinality(v_groups), p_own.last_turn, v_now);
   end if;
   p_own.last_turn := p_own.last_turn + v_many;
   with woken as (

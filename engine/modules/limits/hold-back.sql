@@ -17,29 +17,9 @@ declare
   v_window interval := make_interval(
     secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
   v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
-  v_now timestamptz := millrace.now();
-  v_ids bigint[];
+  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
   v_turn record;
 begin
-  -- The tenant's among the next 500 of the stage: all of them, or the starts alone.
-  v_ids := array(
-    select q.id
-    from (
-      select a.id, a.run_id, a.uncounted
-      from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit 500) q
-    join millrace.runs r on r.id = q.run_id
-    where r.quota_of = p_payer.pipeline_id
-      and r.quota_key = p_payer.key
-      and (q.uncounted or p_kind = 'spending'));
-  v_ids := p_attempt_ids || array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
-    order by a.queue_at, a.id
-    for update skip locked);
   if p_kind = 'spending' then
     v_count := cardinality(v_ids);
   end if;
@@ -57,6 +37,40 @@ begin
         'quota', p_payer.quota));
   end loop;
   perform millrace.show_held(p_stage, v_ids);
+end
+$$;
+
+-- Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only
+-- starts.
+create function millrace.due_of_payer(
+  p_stage millrace.stages,
+  p_payer millrace.payer,
+  p_uncounted boolean)
+returns bigint[]
+language plpgsql volatile
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+begin
+  v_ids := array(
+    select q.id
+    from (
+      select a.id, a.run_id, a.uncounted
+      from millrace.attempts a
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 500) q
+    join millrace.runs r on r.id = q.run_id
+    where r.quota_of = p_payer.pipeline_id
+      and r.quota_key = p_payer.key
+      and (q.uncounted or not p_uncounted));
+  return array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
+    order by a.queue_at, a.id
+    for update skip locked);
 end
 $$;
 

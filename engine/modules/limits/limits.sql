@@ -394,6 +394,26 @@ begin
 end
 $$;
 
+-- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
+-- of it took its former result, or was left out. One statement, hence one snapshot: who queues
+-- something commits it together with its news.
+create function millrace.drop_old_news(p_stage_id int) returns void
+language sql
+as $$
+  delete from millrace.arrivals n
+  where (n.stage_id, n.concurrency_group, n.id) in (
+    select o.stage_id, o.concurrency_group, o.id
+    from millrace.arrivals o
+    where o.stage_id = p_stage_id
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.stage_id = p_stage_id and a.queue_at is not null and a.state = 'queued')
+    order by o.concurrency_group, o.id
+    limit 10000
+    for update skip locked)
+$$;
+
 -- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
 -- counts what was taken without a limit, and drops news that nobody reads.
 create function millrace.sweep_places(p_pipeline_id int) returns void
@@ -416,19 +436,7 @@ begin
       limit 5000));
     if v_stage.has_groups then
       perform millrace.adopt_attempts(v_stage, millrace.portion());
-      -- One statement, hence one snapshot: who queues something commits it together with its news.
-      delete from millrace.arrivals n
-      where (n.stage_id, n.concurrency_group, n.id) in (
-        select o.stage_id, o.concurrency_group, o.id
-        from millrace.arrivals o
-        where o.stage_id = v_stage.id
-          and not exists (
-            select
-            from millrace.attempts a
-            where a.stage_id = v_stage.id and a.queue_at is not null and a.state = 'queued')
-        order by o.concurrency_group, o.id
-        limit 10000
-        for update skip locked);
+      perform millrace.drop_old_news(v_stage.id);
     end if;
     perform millrace.count_attempts(v_stage, 1000);
   end loop;
@@ -444,8 +452,6 @@ language plpgsql
 as $$
 declare
   v_limit millrace.limits;
-  v_now timestamptz;
-  v_key text;
 begin
   perform millrace.sum_limit_uses(10000);
   for v_limit in
@@ -460,38 +466,11 @@ begin
   loop
     continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
     perform millrace.learn(v_limit.id);
-    v_now := millrace.now();
-    for v_key in
-      with ahead as (
-        update millrace.limit_keys k
-        set bucket = millrace.on_the_clock(k.bucket)
-        where k.limit_id = v_limit.id
-          and ((k.bucket).lowered_at > v_now
-            or (k.bucket).refilled_at > greatest(v_now, (k.bucket).refused_until))
-        returning k.key
-      )
-      select a.key from ahead a order by a.key
-    loop
-      perform millrace.wake_keys(v_limit.id, v_key);
-    end loop;
-    delete from millrace.limit_keys k
-    using millrace.limits l
-    where l.id = v_limit.id
-      and k.limit_id = l.id
-      and (not l.limits ? 'key_rate'
-        or (millrace.share_now(k.bucket) >= 1
-          and millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
-            l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8));
+    perform millrace.sweep_limit_keys(v_limit.id);
     -- Somebody may have made it a longer one meanwhile.
     select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
     if v_limit.until <= millrace.now() then
-      perform millrace.take_throttle(v_limit);
-      perform millrace.note('unthrottle', p.name, s.name, '{}',
-        jsonb_build_object('key', 'engine', 'reason', 'its time was over', 'outcome',
-          jsonb_strip_nulls(jsonb_build_object('limit', v_limit.name))))
-      from (select) o
-      left join millrace.stages s on s.id = v_limit.stage_id
-      left join millrace.pipelines p on p.id = s.pipeline_id;
+      perform millrace.end_throttle(v_limit);
     end if;
   end loop;
 end

@@ -26,7 +26,6 @@ as $$
 declare
   v_schema jsonb := millrace.shared_limit_schema();
   v_fault jsonb;
-  v_without text;
 begin
   if p_is_throttle then
     v_schema := v_schema #- '{properties,adaptive}';
@@ -46,6 +45,17 @@ begin
     raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
       using errcode = 'MR001', hint = 'Set max_in_flight, rate, key_rate or spending.';
   end if;
+  perform millrace.check_key_rate(p_name, p_limits);
+end
+$$;
+
+-- Raises MR001 unless the stages under a limit with a rate for each key have one.
+create function millrace.check_key_rate(p_name text, p_limits jsonb) returns void
+language plpgsql stable
+as $$
+declare
+  v_without text;
+begin
   v_without := (
     select string_agg(p.name || '.' || s.name, ', ' order by s.id)
     from millrace.limits l

@@ -4,6 +4,48 @@
 -- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
 -- that match no more are passed over.
 
+-- Locks those of these runs, with their entities, that nobody holds; returns them.
+create function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+as $$
+declare
+  v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)), false);
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
+end
+$$;
+
+-- Does the verb of a bulk to held runs, all at once where there is a way to.
+create function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
+returns void
+language plpgsql
+as $$
+declare
+  v_run bigint;
+begin
+  if p_bulk.verb = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    foreach v_run in array p_run_ids loop
+      perform millrace.do_to_run(v_run, p_bulk.args);
+    end loop;
+  end if;
+end
+$$;
+
 -- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
 -- is noted as a fault, or left for later where the error says to try again.
 create function millrace.do_to_each(
@@ -19,7 +61,6 @@ declare
   v_context text;
   v_one record;
   v_other record;
-  v_run bigint;
 begin
   done := '{}';
   faulty := '{}';
@@ -28,18 +69,7 @@ begin
     return;
   end if;
   begin
-    if p_bulk.verb = 'cancel' then
-      perform millrace.end_runs(p_run_ids, 'cancelled');
-      perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
-    elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
-      if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
-        raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
-      end if;
-    else
-      foreach v_run in array p_run_ids loop
-        perform millrace.do_to_run(v_run, p_bulk.args);
-      end loop;
-    end if;
+    perform millrace.do_to_held(p_bulk, p_run_ids);
     done := p_run_ids;
     return;
   exception when query_canceled or assert_failure or others then
@@ -194,7 +224,6 @@ declare
   v_still bigint[];
   v_did record;
   v_held bigint[];
-  v_entities text[];
 begin
   select b.* into v_bulk
   from millrace.bulks b
@@ -216,15 +245,7 @@ begin
   v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id,
     case when v_bulk.verb in ('retry', 'cancel') then 500 else 100 end, p_up => true);
   v_wanted := v_bulk.held[:200] || v_found.run_ids;
-  v_entities := millrace.lock_entities(v_bulk.pipeline_id, array(
-    select r.entity_id from millrace.runs r where r.id = any (v_wanted)), false);
-  v_free := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_wanted)
-      and r.entity_id = any (v_entities)
-    order by r.id
-    for no key update skip locked);
+  v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
   v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
     null, cardinality(v_free) + 1, p_up => true)).run_ids;
   v_did := millrace.do_to_slice(v_bulk, v_still);

@@ -52,6 +52,86 @@ begin
 end
 $$;
 
+-- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
+-- and all that come after them, at what each has cost on average. Null where none has told that.
+create function millrace.estimate_cost(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_run_ids bigint[])
+returns numeric
+language sql stable
+as $$
+  with begun as (
+    select r.version_id, b.stage_id, count(*) as runs
+    from millrace.runs r
+    cross join lateral (
+      select vs.stage_id
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where p_do ->> 'verb' in ('reset', 'skip')
+        and vs.version_id = r.version_id
+        and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
+      union
+      select a.stage_id
+      from millrace.attempts a
+      where p_do ->> 'verb' = 'retry'
+        and a.run_id = r.id
+        and a.state in ('failed', 'cancelled')
+        and not a.superseded) b
+    where r.id = any (p_run_ids)
+    group by r.version_id, b.stage_id
+  )
+  select round(sum(b.runs * c.cost_usd), 6)
+  from begun b
+  join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
+  join (
+    select t.stage_id, t.cost_usd / t.completed as cost_usd
+    from millrace.totals t
+    where t.pipeline_id = p_pipeline_id
+      and t.stage_id <> 0
+      and t.completed > 0
+      and t.cost_usd > 0) c
+    on c.stage_id = any (vs.dependents)
+    or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
+$$;
+
+-- Counts what a bulk would meet, up to 10,000 runs, and estimates what that costs. It looks at so
+-- many runs at most: whether there are more it may leave open.
+create function millrace.preview_of(
+  p_pipeline_id int,
+  p_do jsonb,
+  p_conditions jsonb)
+returns jsonb
+language plpgsql stable
+as $$
+declare
+  v_runs bigint[] := '{}';
+  v_next bigint := 0;
+  v_found record;
+  v_cost numeric;
+begin
+  for v_look in 1 .. 25 loop
+    v_found := millrace.find_runs(
+      p_conditions, v_next, 10000 - cardinality(v_runs), p_up => true);
+    v_runs := v_runs || v_found.run_ids;
+    v_next := v_found.next;
+    exit when v_next is null or cardinality(v_runs) >= 10000;
+  end loop;
+  v_cost := millrace.estimate_cost(p_pipeline_id, p_do, v_runs);
+  return (
+    select jsonb_build_object(
+      'runs', case
+        when v_next is not null then trim(to_char(count(*), '999,999')) || '+'
+        else count(*)::text
+      end,
+      'oldest', min(coalesce(r.finished_at, r.created_at)),
+      'newest', max(coalesce(r.finished_at, r.created_at)),
+      'cost_usd', v_cost)
+    from millrace.runs r
+    where r.id = any (v_runs));
+end
+$$;
+
 -- Makes the row of a bulk and says what it would meet. Nothing is done to any run.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
@@ -67,10 +147,6 @@ declare
   v_pipeline millrace.pipelines := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
   v_last bigint := coalesce((select r.id from millrace.runs r order by r.id desc limit 1), 0);
   v_bulk millrace.bulks;
-  v_runs bigint[];
-  v_next_id bigint;
-  v_found record;
-  v_cost numeric;
 begin
   if p_do ? 'stage' then
     perform millrace.stage_named(v_pipeline.name, p_do ->> 'stage');
@@ -80,67 +156,36 @@ begin
     millrace.asked_time(p_filter, 'before'), v_now + interval '1 microsecond'));
   v_bulk.conditions := millrace.read_filter(p_caller, v_filter)
     || jsonb_build_object('last_run_id', v_last);
-  -- It looks at so many runs at most: whether there are more it may leave open.
-  v_runs := '{}';
-  v_next_id := 0;
-  for v_look in 1 .. 25 loop
-    v_found := millrace.find_runs(
-      v_bulk.conditions, v_next_id, 10000 - cardinality(v_runs), p_up => true);
-    v_runs := v_runs || v_found.run_ids;
-    v_next_id := v_found.next;
-    exit when v_next_id is null or cardinality(v_runs) >= 10000;
-  end loop;
-  v_cost := (
-    with begun as (
-      select r.version_id, b.stage_id, count(*) as runs
-      from millrace.runs r
-      cross join lateral (
-        select vs.stage_id
-        from millrace.version_stages vs
-        join millrace.stages s on s.id = vs.stage_id
-        where p_do ->> 'verb' in ('reset', 'skip')
-          and vs.version_id = r.version_id
-          and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
-        union
-        select a.stage_id
-        from millrace.attempts a
-        where p_do ->> 'verb' = 'retry'
-          and a.run_id = r.id
-          and a.state in ('failed', 'cancelled')
-          and not a.superseded) b
-      where r.id = any (v_runs)
-      group by r.version_id, b.stage_id
-    )
-    select round(sum(b.runs * c.cost_usd), 6)
-    from begun b
-    join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
-    join (
-      select t.stage_id, t.cost_usd / t.completed as cost_usd
-      from millrace.totals t
-      where t.pipeline_id = v_pipeline.id
-        and t.stage_id <> 0
-        and t.completed > 0
-        and t.cost_usd > 0) c
-      on c.stage_id = any (vs.dependents)
-      or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip'));
   insert into millrace.bulks (
     verb, args, filter, conditions, pipeline_id, subject, key, frozen_at, last_run_id, preview,
     reason, created_at)
   values (
     p_do ->> 'verb', p_do, v_filter, v_bulk.conditions, v_pipeline.id, p_caller.subject,
-    p_caller.key, v_now, v_last, (
-    select jsonb_build_object(
-      'runs', case
-        when v_next_id is not null then trim(to_char(count(*), '999,999')) || '+'
-        else count(*)::text
-      end,
-      'oldest', min(coalesce(r.finished_at, r.created_at)),
-      'newest', max(coalesce(r.finished_at, r.created_at)),
-      'cost_usd', v_cost)
-    from millrace.runs r
-    where r.id = any (v_runs)),
+    p_caller.key, v_now, v_last, millrace.preview_of(v_pipeline.id, p_do, v_bulk.conditions),
     p_reason, v_now)
   returning * into v_bulk;
+  return v_bulk;
+end
+$$;
+
+-- Finds a bulk of a pipeline that the caller sees, and holds it; raises MR003 where there is none.
+create function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
+returns millrace.bulks
+language plpgsql
+as $$
+declare
+  v_bulk millrace.bulks;
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  join millrace.pipelines p on p.id = b.pipeline_id
+  where b.id = p_bulk
+    and millrace.sees(p_caller, p.name)
+  for no key update of b;
+  if not found then
+    raise exception 'there is no bulk % that you see', coalesce(p_bulk::text, 'null')
+      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+  end if;
   return v_bulk;
 end
 $$;
@@ -169,7 +214,6 @@ as $$
 declare
   v_verb text := p_request ->> 'verb';
   v_bulk millrace.bulks;
-  v_id bigint;
 begin
   if v_verb = 'preview' then
     perform millrace.need_fields(p_request, 'do', 'filter');
@@ -177,17 +221,7 @@ begin
       p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
   else
     perform millrace.need_fields(p_request, 'bulk');
-    v_id := (p_request ->> 'bulk')::bigint;
-    select b.* into v_bulk
-    from millrace.bulks b
-    join millrace.pipelines p on p.id = b.pipeline_id
-    where b.id = v_id
-      and millrace.sees(p_caller, p.name)
-    for no key update of b;
-    if not found then
-      raise exception 'there is no bulk % that you see', coalesce(v_id::text, 'null')
-        using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
-    end if;
+    v_bulk := millrace.bulk_seen(p_caller, (p_request ->> 'bulk')::bigint);
   end if;
   if v_verb = 'begin' then
     if v_bulk.state not in ('previewed', 'stopped') then

@@ -87,20 +87,12 @@ language plpgsql
 as $$
 declare
   v_stage text := p_do ->> 'stage';
-  v_run millrace.runs;
 begin
   case p_do ->> 'verb'
     when 'retry' then
       perform millrace.retry_one(p_run, v_stage);
     when 'cancel' then
-      v_run := millrace.hold_run(p_run);
-      if v_run.status <> 'running' then
-        raise exception 'run % cannot be cancelled: it is %', p_run, v_run.status
-          using errcode = 'MR004', hint = 'Only a running run can be cancelled: '
-            'select * from millrace.runs where status = ''running''.';
-      end if;
-      perform millrace.end_runs(array[p_run], 'cancelled');
-      perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
+      perform millrace.cancel_one(p_run);
     when 'reset' then
       perform millrace.reset_one(p_run, v_stage);
     when 'reset_children' then
@@ -190,8 +182,8 @@ begin
       v_outcome := jsonb_build_object('now',
         millrace.switch_on(v_pipeline, v_stage, p_line));
     when 'throttle' then
-      perform millrace.put_throttle(
-        v_stage, null, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
+      perform millrace.throttle_stage(
+        v_stage, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
       v_outcome := jsonb_build_object('limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
       if not millrace.take_throttle(millrace.own_limit(v_stage.id)) then

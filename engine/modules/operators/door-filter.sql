@@ -15,40 +15,46 @@ as $$
     "since": "time", "before": "time"}'::jsonb
 $$;
 
--- Raises MR002 unless a request has these fields alone, each in its form (or one
+-- Says as JSON Schema of which forms the fields of requests are.
+create function millrace.field_forms() returns jsonb
+language sql immutable
+as $$
+  select f.forms || jsonb_build_object(
+    'keys', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'key'),
+    'ids', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'id'))
+  from (
+    select $json${
+      "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
+      "names": {"type": ["array", "null"], "maxItems": 1000,
+        "items": {"type": "string", "maxLength": 100}},
+      "text": {"type": "string", "minLength": 1, "maxLength": 500},
+      "reason": {"type": "string", "maxLength": 2000},
+      "key": {"type": "string", "minLength": 1, "maxLength": 2000,
+        "wanted": "the key of a row as text, of 1 to 2000 characters"},
+      "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
+      "uuid": {"type": "string", "wanted": "a UUID as text",
+        "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
+      "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
+        "pattern":
+        "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
+      "boolean": {"type": "boolean"},
+      "object": {"type": "object"},
+      "cursor": {"type": "string"},
+      "size": {"type": "integer", "minimum": 1, "maximum": 200},
+      "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
+      "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
+      "count": {"type": "integer", "minimum": 1, "maximum": 10000},
+      "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f
+$$;
+
+-- Raises MR002 unless a request has these fields alone, each in its form (of field_forms(), or one
 -- of a list of words), and to a size that a person might send.
 create function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
 returns void
 language plpgsql immutable
 as $$
 declare
-  v_forms jsonb := (
-    select f.forms || jsonb_build_object(
-      'keys', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'key'),
-      'ids', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'id'))
-    from (
-      select $json${
-        "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
-        "names": {"type": ["array", "null"], "maxItems": 1000,
-          "items": {"type": "string", "maxLength": 100}},
-        "text": {"type": "string", "minLength": 1, "maxLength": 500},
-        "reason": {"type": "string", "maxLength": 2000},
-        "key": {"type": "string", "minLength": 1, "maxLength": 2000,
-          "wanted": "the key of a row as text, of 1 to 2000 characters"},
-        "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
-        "uuid": {"type": "string", "wanted": "a UUID as text",
-          "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
-        "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
-          "pattern":
-        "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
-        "boolean": {"type": "boolean"},
-        "object": {"type": "object"},
-        "cursor": {"type": "string"},
-        "size": {"type": "integer", "minimum": 1, "maximum": 200},
-        "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
-        "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
-        "count": {"type": "integer", "minimum": 1, "maximum": 10000},
-        "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f);
+  v_forms jsonb := millrace.field_forms();
   v_fault text;
 begin
   if octet_length(p_asked::text) > 200000 then
@@ -299,6 +305,30 @@ begin
 end
 $$;
 
+-- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in
+-- order, so that Postgres merges them and reads no more of them than are looked at.
+create function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
+returns text
+language sql immutable
+as $$
+  select coalesce(string_agg(format($sql$
+    (select r.*
+     from millrace.runs r
+     where %s
+     order by r.finished_at desc, r.id desc
+     limit %s)$sql$,
+      concat_ws(' and ', 'r.pipeline_id = ' || i,
+        'r.finished_at is not null',
+        case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
+        'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+        'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+        case when p_cursor is not null then format(
+          '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+          split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
+      p_limit), ' union all '), 'select r.* from millrace.runs r where false')
+  from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i
+$$;
+
 -- Finds runs that are over by a filter of their status, in the order of their ends, the newest
 -- first, in the same way. next says behind which to go on: the microsecond of its end, and its
 -- number; null where none is left.
@@ -331,24 +361,7 @@ begin
           order by r.finished_at desc, r.id desc limit %4$s),
         (select r.id from looked r
           order by r.finished_at desc, r.id desc limit 1 offset %2$s - 1)$sql$,
-      (
-        select coalesce(string_agg(format($sql$
-          (select r.*
-           from millrace.runs r
-           where %s
-           order by r.finished_at desc, r.id desc
-           limit %s)$sql$,
-            concat_ws(' and ', 'r.pipeline_id = ' || i,
-              'r.finished_at is not null',
-              case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
-              'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-              'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
-              case when next is not null then format(
-                '(r.finished_at, r.id) '
-                '< (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
-                split_part(next, '.', 1), split_part(next, '.', 2)) end),
-            v_portion), ' union all '), 'select r.* from millrace.runs r where false')
-        from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i), v_portion,
+      millrace.ended_runs(p_filter, next, v_portion), v_portion,
       millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
     into v_found, v_last;
     run_ids := run_ids || v_found;

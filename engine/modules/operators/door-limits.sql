@@ -80,7 +80,7 @@ begin
       using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
   end if;
   if p_request ->> 'verb' = 'throttle' then
-    perform millrace.put_throttle(null, v_name, p_request -> 'limits',
+    perform millrace.throttle_shared(v_name, p_request -> 'limits',
       millrace.asked_end(p_request), p_request ->> 'reason', p_line);
     v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
       'until', millrace.asked_end(p_request));
@@ -90,6 +90,30 @@ begin
   end if;
   return jsonb_build_object('outcome', v_outcome);
 end
+$$;
+
+-- Lists the stages that some limit holds for, with what each has in work and what waits there.
+-- starts is how many of its own rate may begin now; null without one.
+create function millrace.limited_stages_seen(p_caller millrace.caller) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
+    'shared', coalesce(s.limits -> 'shared', '[]'),
+    'in_flight', (select count(*) from millrace.in_flight f where f.stage_id = s.id),
+    'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
+      o.limits -> 'rate', o.bucket)::numeric) end,
+    'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
+    'throttle', case when o.throttle is not null then jsonb_build_object(
+      'limits', o.throttle, 'until', o.until, 'reason', o.reason,
+      'by', coalesce(j.subject, j.session ->> 'user')) end) order by p.name, s.id), '[]')
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.stage_health h on h.pipeline = p.name and h.stage = s.name
+  left join millrace.limits o on o.stage_id = s.id
+  left join millrace.journal j on j.id = o.line
+  where s.limits is not null
+    and millrace.sees(p_caller, p.name)
 $$;
 
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
@@ -102,24 +126,7 @@ begin
   perform millrace.check_asked(p_query, '{}', 'p_query');
   return jsonb_build_object(
     'limits', millrace.shown_limits(v_caller),
-    'stages', (
-      select coalesce(jsonb_agg(jsonb_build_object(
-        'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
-        'shared', coalesce(s.limits -> 'shared', '[]'),
-        'in_flight', (select count(*) from millrace.in_flight f where f.stage_id = s.id),
-        'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
-          o.limits -> 'rate', o.bucket)::numeric) end,
-        'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
-        'throttle', case when o.throttle is not null then jsonb_build_object(
-          'limits', o.throttle, 'until', o.until, 'reason', o.reason,
-          'by', coalesce(j.subject, j.session ->> 'user')) end) order by p.name, s.id), '[]')
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      join millrace.stage_health h on h.pipeline = p.name and h.stage = s.name
-      left join millrace.limits o on o.stage_id = s.id
-      left join millrace.journal j on j.id = o.line
-      where s.limits is not null
-        and millrace.sees(v_caller, p.name)),
+    'stages', millrace.limited_stages_seen(v_caller),
     'quotas', (
       select coalesce(jsonb_agg(to_jsonb(q) || jsonb_build_object(
         'key', millrace.cut_text(q.key, 200)) order by q.held desc, q.used / q.allowed desc), '[]')

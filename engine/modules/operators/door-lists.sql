@@ -299,6 +299,34 @@ comment on function public.millrace_journal(jsonb) is
   'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
   'from {"cursor": next} on. For operators.';
 
+-- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
+create function millrace.search_runs(
+  p_caller millrace.caller,
+  p_text text,
+  p_pipelines text[])
+returns bigint[]
+language plpgsql stable
+as $$
+begin
+  return array(
+    select distinct r.id
+    from (
+      select f.run_id
+      from unnest(coalesce(p_pipelines, array[null])) n
+      cross join lateral millrace.runs_found(p_text, n, 50) f
+      union all
+      select a.run_id
+      from millrace.attempts a
+      where a.id = case when p_text ~ '^[0-9]{1,18}$' then p_text::bigint end) f
+    join millrace.runs r on r.id = f.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id
+    where millrace.sees(p_caller, p.name)
+      and p.name = any (coalesce(p_pipelines, array[p.name]))
+    order by r.id desc
+    limit 50);
+end
+$$;
+
 create function public.millrace_search(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
@@ -306,33 +334,19 @@ set enable_memoize = off set jit = off
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_text text := btrim(p_query ->> 'text');
-  v_pipelines text[] := v_caller.pipelines;
 begin
   perform millrace.check_asked(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
-  if coalesce(v_text, '') = '' then
+  if btrim(coalesce(p_query ->> 'text', '')) = '' then
     raise exception 'text is missing, but must be what you look for'
       using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
-  elsif p_query ? 'pipeline' then
-    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
   end if;
   return jsonb_build_object(
-    'runs', millrace.shown_runs(array(
-      select distinct r.id
-      from (
-        select f.run_id
-        from unnest(coalesce(v_pipelines, array[null])) n
-        cross join lateral millrace.runs_found(v_text, n, 50) f
-        union all
-        select a.run_id
-        from millrace.attempts a
-        where a.id = case when v_text ~ '^[0-9]{1,18}$' then v_text::bigint end) f
-      join millrace.runs r on r.id = f.run_id
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where millrace.sees(v_caller, p.name)
-        and p.name = any (coalesce(v_pipelines, array[p.name]))
-      order by r.id desc
-      limit 50)));
+    'runs', millrace.shown_runs(millrace.search_runs(v_caller, btrim(p_query ->> 'text'),
+      case
+        when p_query ? 'pipeline' then
+          array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name]
+        else v_caller.pipelines
+      end)));
 end
 $$;
 comment on function public.millrace_search(jsonb) is

@@ -30,6 +30,33 @@ as $$
   where p_error is not null
 $$;
 
+-- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
+-- the first five by their stages.
+create function millrace.standing_of(p_run_id bigint) returns jsonb
+language sql stable
+as $$
+  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+    'due_at', a.queue_at,
+    'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
+  from (
+    select t.*
+    from millrace.attempts t
+    where t.run_id = p_run_id
+      and not t.superseded
+      and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+      and not exists (
+        select
+        from millrace.attempts n
+        where n.run_id = t.run_id
+          and n.stage_id = t.stage_id
+          and n.number > t.number)
+    order by t.stage_id
+    limit 5) a
+  join millrace.stages s on s.id = a.stage_id
+  left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
+$$;
+
 -- Shows runs as a list has them, in the order of these ids.
 create function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
 language sql stable
@@ -40,27 +67,7 @@ as $$
     'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
     'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
     'item', millrace.cut_text(r.item_key),
-    'at', case when r.status <> 'completed' then (
-      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-        'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
-        'due_at', a.queue_at,
-        'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
-      from (
-        select t.*
-        from millrace.attempts t
-        where t.run_id = r.id
-          and not t.superseded
-          and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
-          and not exists (
-            select
-            from millrace.attempts n
-            where n.run_id = t.run_id
-              and n.stage_id = t.stage_id
-              and n.number > t.number)
-        order by t.stage_id
-        limit 5) a
-      join millrace.stages s on s.id = a.stage_id
-      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
+    'at', case when r.status <> 'completed' then millrace.standing_of(r.id) end))
     order by i.place), '[]')
   from unnest(p_run_ids) with ordinality i(id, place)
   join millrace.runs r on r.id = i.id
@@ -104,6 +111,24 @@ comment on function public.millrace_runs(jsonb) is
   'error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at '
   'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
 
+-- Shows the children of a run, one line a stage that has some.
+create function millrace.shown_children(p_run_id bigint) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
+    'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+    order by f.id), '[]')
+  from (
+    select o.*
+    from millrace.fan_outs o
+    where o.run_id = p_run_id
+    order by o.id desc
+    limit 50) f
+  join millrace.stages s on s.id = f.stage_id
+  join millrace.pipelines p on p.id = f.child_pipeline_id
+$$;
+
 -- Shows the newest attempts of a run, the oldest of them first.
 create function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
 returns jsonb
@@ -123,6 +148,46 @@ as $$
     order by t.id desc
     limit 500) a
   join millrace.stages s on s.id = a.stage_id
+$$;
+
+-- Shows the newest turns of a run's agents, the oldest of them first: what was said and called, and
+-- its words for who sees payloads.
+create function millrace.shown_turns(p_run_id bigint, p_payloads boolean) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'stage', l.stage, 'execution', l.execution, 'turn', l.seq, 'kind', l.kind,
+    'what', millrace.cut_text(l.what, 200), 'tool', millrace.cut_text(l.tool, 200),
+    'tokens', l.tokens, 'cost_usd', l.cost_usd, 'at', l.at,
+    'asked', case when p_payloads then millrace.cut_text(l.asked, 2000) end,
+    'arguments', case when p_payloads then millrace.cut_text(l.arguments, 2000) end,
+    'output', case when p_payloads then millrace.cut_text(l.output, 2000) end))
+    order by l.at, l.stage, l.seq), '[]')
+  from (
+    select g.*
+    from millrace.agent_log g
+    where g.run_id = p_run_id
+    order by g.at desc, g.seq desc
+    limit 100) l
+$$;
+
+-- Shows what people were asked in a run, the newest question first.
+create function millrace.shown_decisions(p_run_id bigint, p_payloads boolean) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'attempt', d.attempt_id, 'stage', d.stage, 'asked_at', d.opened_at,
+    'deadline_at', d.deadline_at, 'decided_at', d.decided_at, 'decided_by', d.decided_by,
+    'closed_why', millrace.cut_text(d.closed_why, 500), 'closed_at', d.closed_at,
+    'schema', d.schema,
+    'decision', case when p_payloads then millrace.shown_payload(d.decision) end))
+    order by d.attempt_id desc), '[]')
+  from (
+    select o.*
+    from public.millrace_decisions o
+    where o.run_id = p_run_id
+    order by o.attempt_id desc
+    limit 20) d
 $$;
 
 create function public.millrace_run(p_query jsonb) returns jsonb
@@ -147,19 +212,7 @@ begin
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = v_run.version_id),
-    'children', (
-      select coalesce(jsonb_agg(jsonb_build_object(
-        'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
-        'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
-        order by f.id), '[]')
-      from (
-        select o.*
-        from millrace.fan_outs o
-        where o.run_id = v_run.id
-        order by o.id desc
-        limit 50) f
-      join millrace.stages s on s.id = f.stage_id
-      join millrace.pipelines p on p.id = f.child_pipeline_id),
+    'children', millrace.shown_children(v_run.id),
     'attempts', millrace.shown_attempts(v_run.id, v_caller.payloads),
     'cost_usd', (
       select sum((a.usage ->> 'cost_usd')::numeric)
@@ -175,35 +228,8 @@ begin
         'key', p.entity_key)
       from millrace.pipelines p
       where p.id = v_run.pipeline_id),
-    'turns', (
-      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-        'stage', l.stage, 'execution', l.execution, 'turn', l.seq, 'kind', l.kind,
-        'what', millrace.cut_text(l.what, 200), 'tool', millrace.cut_text(l.tool, 200),
-        'tokens', l.tokens, 'cost_usd', l.cost_usd, 'at', l.at,
-        'asked', case when v_caller.payloads then millrace.cut_text(l.asked, 2000) end,
-        'arguments', case when v_caller.payloads then millrace.cut_text(l.arguments, 2000) end,
-        'output', case when v_caller.payloads then millrace.cut_text(l.output, 2000) end))
-        order by l.at, l.stage, l.seq), '[]')
-      from (
-        select g.*
-        from millrace.agent_log g
-        where g.run_id = v_run.id
-        order by g.at desc, g.seq desc
-        limit 100) l),
-    'decisions', (
-      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-        'attempt', d.attempt_id, 'stage', d.stage, 'asked_at', d.opened_at,
-        'deadline_at', d.deadline_at, 'decided_at', d.decided_at, 'decided_by', d.decided_by,
-        'closed_why', millrace.cut_text(d.closed_why, 500), 'closed_at', d.closed_at,
-        'schema', d.schema,
-        'decision', case when v_caller.payloads then millrace.shown_payload(d.decision) end))
-        order by d.attempt_id desc), '[]')
-      from (
-        select o.*
-        from public.millrace_decisions o
-        where o.run_id = v_run.id
-        order by o.attempt_id desc
-        limit 20) d),
+    'turns', millrace.shown_turns(v_run.id, v_caller.payloads),
+    'decisions', millrace.shown_decisions(v_run.id, v_caller.payloads),
     'journal', (
       select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
       from (

@@ -1,5 +1,38 @@
 -- The operators' read of what is set up: operators, channels of alerts, settings, definitions
 
+-- Lists the channels of alerts, with what came of the last message of each. Addresses are secrets.
+create function millrace.shown_channels() returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
+    'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
+    'last', case when m.id is not null then jsonb_build_object(
+      'message', m.id, 'state', m.state, 'tries', m.tries, 'status', m.status, 'error', m.error,
+      'at', coalesce(m.ended_at, m.tried_at, m.created_at)) end) order by c.name), '[]')
+  from millrace.alert_channels c
+  left join lateral (
+    select o.*
+    from millrace.alert_messages o
+    where o.channel_id = c.id
+    order by o.id desc
+    limit 1) m on true
+$$;
+
+-- Lists the newest versions of a pipeline's definition, each with the graph that its runs go on by.
+create function millrace.shown_versions(p_pipeline_id int) returns jsonb
+language sql stable
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'version', v.number, 'since', v.created_at, 'graph', v.graph) order by v.number desc), '[]')
+  from (
+    select o.*
+    from millrace.versions o
+    where o.pipeline_id = p_pipeline_id
+    order by o.number desc
+    limit 20) v
+$$;
+
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -11,16 +44,8 @@ begin
   perform millrace.check_asked(p_query, '{"pipeline": "name"}', 'p_query');
   if p_query ? 'pipeline' then
     return jsonb_build_object('pipeline', p_query -> 'pipeline', 'versions',
-      (
-        select coalesce(jsonb_agg(jsonb_build_object(
-          'version', v.number, 'since', v.created_at, 'graph', v.graph)
-          order by v.number desc), '[]')
-        from (
-          select o.*
-          from millrace.versions o
-          where o.pipeline_id = (millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).id
-          order by o.number desc
-          limit 20) v));
+      millrace.shown_versions((
+        millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).id));
   end if;
   return jsonb_build_object(
     'operators', (
@@ -30,20 +55,7 @@ begin
       from millrace.operators o
       where v_sees_all or o.subject = v_caller.subject),
     'all_operators', v_sees_all,
-    'channels', (
-      select coalesce(jsonb_agg(jsonb_build_object(
-        'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
-        'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
-        'last', case when m.id is not null then jsonb_build_object(
-          'message', m.id, 'state', m.state, 'tries', m.tries, 'status', m.status, 'error', m.error,
-          'at', coalesce(m.ended_at, m.tried_at, m.created_at)) end) order by c.name), '[]')
-      from millrace.alert_channels c
-      left join lateral (
-        select o.*
-        from millrace.alert_messages o
-        where o.channel_id = c.id
-        order by o.id desc
-        limit 1) m on true),
+    'channels', millrace.shown_channels(),
     'settings', (
       select jsonb_agg(jsonb_build_object(
         'name', s.name, 'value', s.value, 'comment', s.comment) order by s.name)

@@ -39,39 +39,16 @@ as $$
   from (select p_pipeline.status #>> '{history,since}') h(column_name)
 $$;
 
-create function public.millrace_status(p_query jsonb) returns jsonb
-language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
+-- Counts the rows of a pipeline by the value that they show: the values of the present definition,
+-- and others that rows have, with since when the one has stood there that has stood the longest.
+create function millrace.shown_values(p_pipeline millrace.pipelines) returns jsonb
+language plpgsql stable
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
-  v_pipeline millrace.pipelines;
-  v_rows jsonb;
   c_most constant int := 4000;
   v_values jsonb;
   v_looked bigint;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name", "value": "text"}', 'p_query');
-  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-  if v_pipeline.status is null then
-    raise exception 'pipeline % shows no status in one column', v_pipeline.name
-      using errcode = 'MR004', hint = 'Its runs are in millrace_runs({"pipeline": …}).';
-  elsif p_query ? 'value' then
-    execute format($sql$
-      select coalesce(jsonb_agg(jsonb_build_object(
-        'entity', millrace.cut_text(f.key), 'since', f.since,
-        'run', millrace.shown_runs(array[f.run_id]) -> 0) order by f.since, f.key), '[]')
-      from (
-        select l.* from (%s) l
-        where l.value is not distinct from %L
-        order by l.since, l.key
-        limit 50) f$sql$,
-      millrace.status_rows_sql(v_pipeline, 4000), (p_query ->> 'value'))
-    into v_rows;
-    return jsonb_build_object('pipeline', v_pipeline.name, 'value', p_query -> 'value',
-      'rows', v_rows);
-  end if;
   execute format($sql$
     with looked as materialized (%s),
     counted as (
@@ -88,11 +65,56 @@ begin
       select s.* from millrace.status_values s
       where s.pipeline_id = %s and not s.retired) v
     full join counted c on c.value = v.value$sql$,
-    millrace.status_rows_sql(v_pipeline, c_most), v_pipeline.id)
+    millrace.status_rows_sql(p_pipeline, c_most), p_pipeline.id)
   into v_looked, v_values;
   -- Fewer than were asked for by the key are all that there are.
-  return jsonb_build_object(
-    'values', v_values, 'looked', v_looked, 'whole', v_looked < c_most,
+  return jsonb_build_object('values', v_values, 'looked', v_looked, 'whole', v_looked < c_most);
+end
+$$;
+
+-- Lists the rows that show a value, those first that have shown it the longest, each with its
+-- latest run.
+create function millrace.rows_at_value(p_pipeline millrace.pipelines, p_value text)
+returns jsonb
+language plpgsql stable
+as $$
+declare
+  v_rows jsonb;
+begin
+  execute format($sql$
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'entity', millrace.cut_text(f.key), 'since', f.since,
+      'run', millrace.shown_runs(array[f.run_id]) -> 0) order by f.since, f.key), '[]')
+    from (
+      select l.* from (%s) l
+      where l.value is not distinct from %L
+      order by l.since, l.key
+      limit 50) f$sql$,
+    millrace.status_rows_sql(p_pipeline, 4000), p_value)
+  into v_rows;
+  return v_rows;
+end
+$$;
+
+create function public.millrace_status(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
+as $$
+declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+begin
+  perform millrace.check_asked(p_query, '{"pipeline": "name", "value": "text"}', 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if v_pipeline.status is null then
+    raise exception 'pipeline % shows no status in one column', v_pipeline.name
+      using errcode = 'MR004', hint = 'Its runs are in millrace_runs({"pipeline": …}).';
+  elsif p_query ? 'value' then
+    return jsonb_build_object('pipeline', v_pipeline.name, 'value', p_query -> 'value',
+      'rows', millrace.rows_at_value(v_pipeline, p_query ->> 'value'));
+  end if;
+  return millrace.shown_values(v_pipeline) || jsonb_build_object(
     'pipeline', v_pipeline.name, 'table', v_pipeline.entity_table::text,
     'column', v_pipeline.status -> 'column',
     'moves', (

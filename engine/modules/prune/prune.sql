@@ -13,6 +13,32 @@ begin
 end
 $$;
 
+-- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
+-- children, and one that is over may have late ones.
+create function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
+language plpgsql
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.status <> 'running'
+      and not exists (
+        select
+        from millrace.fan_outs f
+        where f.id = r.fan_out_id
+          and f.state = 'open')
+      and not exists (
+        select
+        from millrace.fan_outs f
+        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+        where f.run_id = r.id)
+    order by r.id
+    for update of r skip locked);
+end
+$$;
+
 -- Deletes locked runs, but for those that cannot be; returns how many. It halves a batch until the
 -- guilty run stands alone: what a user's trigger on public.millrace_decisions refuses is left to
 -- the next night, and the others go.
@@ -74,23 +100,7 @@ begin
     select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
     from millrace.runs r
     where r.id = v_batch[cardinality(v_batch)];
-    v_done := v_done + millrace.prune_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.id = any (v_batch)
-        and r.status <> 'running'
-        and not exists (
-          select
-          from millrace.fan_outs f
-          where f.id = r.fan_out_id
-            and f.state = 'open')
-        and not exists (
-          select
-          from millrace.fan_outs f
-          join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-          where f.run_id = r.id)
-      order by r.id
-      for update of r skip locked));
+    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
     exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
   end loop;
   update millrace.prune_progress g
@@ -134,6 +144,22 @@ begin
 end
 $$;
 
+-- Has pg_cron call prune() again while a round is under way.
+create function millrace.schedule_pruning(p_more boolean) returns void
+language plpgsql
+as $$
+declare
+  v_scheduled boolean := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+begin
+  if p_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not p_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
+end
+$$;
+
 -- Deletes what is older than the days that it is kept.
 create function millrace.prune() returns jsonb
 language plpgsql
@@ -146,7 +172,6 @@ declare
   v_target record;
   v_runs int := 0;
   v_more boolean;
-  v_scheduled boolean;
 begin
   -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
   if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
@@ -172,13 +197,7 @@ begin
   end loop;
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
     or millrace.hook_prune(v_before);
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
-  end if;
+  perform millrace.schedule_pruning(v_more);
   return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;

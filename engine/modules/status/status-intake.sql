@@ -154,8 +154,13 @@ begin
       when 'discard' then
         perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
       when 'start', 'enter' then
-        perform millrace.start_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
-          v_group.fresh, v_group.was, v_group.now, v_group.ids);
+        if v_group.fresh then
+          perform millrace.begin_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
+            v_group.was, v_group.now, v_group.ids);
+        else
+          perform millrace.start_at_value(
+            p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
+        end if;
       when 'give_up' then
         perform millrace.give_up_by_value(
           p_pipeline_id, v_group.was, v_group.now, v_group.ids);
@@ -167,27 +172,18 @@ begin
 end
 $$;
 
--- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
--- now. A retry that a worker has just taken stays its own, and its row shows that again. The
--- caller, an intake trigger, holds the entities.
-create function millrace.on_retries_moved(
+-- Raises MR005 where a due time was written that moves nothing: at a row in no backoff, at one that
+-- its tenant's quota holds back, or a time at which nothing would ever be due.
+create function millrace.refuse_retry(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 ) returns void
-language plpgsql
-set millrace.plan = by_index
-set enable_nestloop = on
+language plpgsql stable
 as $$
 declare
-  v_now timestamptz := millrace.now();
-  v_runs bigint[];
-  v_ids bigint[];
-  v_stages int[];
-  v_status jsonb;
-  v_column text;
+  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
+  v_column text := v_status ->> 'retry_at';
   v_faults text[];
 begin
-  v_status := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
-  v_column := v_status ->> 'retry_at';
   select array_agg(i.id order by i.id) into v_faults
   from unnest(p_ids, p_was) i(id, was)
   where i.was is null;
@@ -219,6 +215,26 @@ begin
       v_column, millrace.rows_named(v_faults)
       using errcode = 'MR005', hint = 'They go on when its window is over, or once it is raised.';
   end if;
+end
+$$;
+
+-- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
+-- now. A retry that a worker has just taken stays its own, and its row shows that again. The
+-- caller, an intake trigger, holds the entities.
+create function millrace.on_retries_moved(
+  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
+) returns void
+language plpgsql
+set millrace.plan = by_index
+set enable_nestloop = on
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+  v_ids bigint[];
+  v_stages int[];
+begin
+  perform millrace.refuse_retry(p_pipeline_id, p_ids, p_was, p_at);
   select coalesce(array_agg(l.id), '{}') into v_runs
   from (
     select r.id

@@ -435,7 +435,15 @@ begin
       and m.to_value = c.to_value)
   on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
   set retired = false;
-  -- A chain may begin at nothing.
+  perform millrace.mark_drawn(p_version_id);
+end
+$$;
+
+-- Marks the moves of a version that the definition's diagram draws, each once: where a person and
+-- the engine may make it, the person's. A chain may begin at nothing.
+create function millrace.mark_drawn(p_version_id int) returns void
+language sql
+as $$
   with drawn as (
     select distinct on (m.from_value, m.to_value) m.ctid as place
     from millrace.versions v
@@ -453,8 +461,7 @@ begin
   update millrace.version_moves m
   set drawn = true
   from drawn d
-  where m.ctid = d.place;
-end
+  where m.ctid = d.place
 $$;
 
 create or replace view millrace.status_moves as

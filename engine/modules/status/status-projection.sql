@@ -172,6 +172,20 @@ as $$
         and (vs.needs <> '{}' or vs.after <> '[]'))
 $$;
 
+-- Writes the branch for a batch that is queued at the first stage, as all do that begin.
+create function millrace.begun_branch(
+  p_pipeline millrace.pipelines, p_key_type text, p_stage millrace.stages
+) returns text
+language sql stable
+as $$
+  select format(E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
+    p_stage.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
+          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
+          null::text as error
+        from unnest(p_changes) c$t$, p_stage.shows ->> 'queued', p_stage.id), false))
+$$;
+
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
 -- readies the next, which needs no look at any run; whatever else it is asked of the tables.
 create function millrace.write_status_outcomes(
@@ -223,31 +237,19 @@ end $f$,
       from unnest(p_stages) s
       where s.kind <> 'manual' and millrace.is_last(s)),
     (
-      select string_agg(format(
-        E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
-        s.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
-            select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
-              null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
-              null::text as error
-            from unnest(p_changes) c$t$, s.shows ->> 'queued', s.id), false)), '' order by s.id)
+      select string_agg(millrace.begun_branch(p_pipeline, p_key_type, s), '' order by s.id)
       from unnest(p_stages) s
       where millrace.is_plain_root(s, p_pipeline.status))));
 end
 $write$;
 
--- Creates the functions of a pipeline that show its runs in one column.
-create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
-returns void
+-- Creates the __started function of a pipeline: what a claim shows on rows that nobody holds.
+create function millrace.write_status_started(
+  p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
+) returns void
 language plpgsql
-as $$
-declare
-  v_stages millrace.stages[] := array(
-    select s
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline.id and s.shows is not null
-    order by s.id);
+as $write$
 begin
-  perform millrace.write_status_outcomes(p_pipeline, p_key_type, v_stages);
   perform millrace.write_function(format(
     '%I(p_stage text, p_now timestamptz, p_ids text[]) returns boolean',
     p_pipeline.name || '__started'), format($f$
@@ -266,9 +268,19 @@ end $f$,
         select i as id, %L::text as value, 'started'::text as phase, %s as stage_id,
           null::int as done_id, null::text as via, null::timestamptz as retry_at
         from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
-      from unnest(v_stages) s
+      from unnest(p_stages) s
       where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;')));
-  -- What begins under a condition, or with a question, shows itself when it begins.
+end
+$write$;
+
+-- Creates the __queued function of a pipeline: a stage that starts over. What begins under a
+-- condition, or with a question, shows itself when it begins.
+create function millrace.write_status_queued(
+  p_pipeline millrace.pipelines, p_key_type text
+) returns void
+language plpgsql
+as $write$
+begin
   perform millrace.write_function(format(
     '%I(p_stage text, p_dependents text[], p_ids text[]) returns boolean',
     p_pipeline.name || '__queued'), format($f$
@@ -297,6 +309,24 @@ end $f$,
           null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
           null::text as error
         from unnest(p_ids) i$t$, false)));
+end
+$write$;
+
+-- Creates the functions of a pipeline that show its runs in one column.
+create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
+returns void
+language plpgsql
+as $$
+declare
+  v_stages millrace.stages[] := array(
+    select s
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id and s.shows is not null
+    order by s.id);
+begin
+  perform millrace.write_status_outcomes(p_pipeline, p_key_type, v_stages);
+  perform millrace.write_status_started(p_pipeline, p_key_type, v_stages);
+  perform millrace.write_status_queued(p_pipeline, p_key_type);
   perform millrace.write_status_since(p_pipeline);
   perform millrace.write_status_intake(p_pipeline);
 end

@@ -10,6 +10,22 @@ as $$
   end
 $$;
 
+-- Says of a value that a person writes while a question is open from which ones it may be written.
+create function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
+language sql immutable
+as $$
+  select coalesce((
+      select format('Write one of %s first: %s answers from there.',
+        string_agg(f #>> '{}', ', '), p_now)
+      from jsonb_array_elements(p_shows #> array['answers', p_now, 'from']) f
+      having count(*) > 0), (
+      select format('Write one of %s first: %s is written from there.',
+        string_agg(m ->> 0, ', '), p_now)
+      from jsonb_array_elements(p_shows -> 'step_moves') m
+      where m ->> 1 = p_now
+      having count(*) > 0))
+$$;
+
 -- Says what to do instead of writing a value, by what the value means.
 create function millrace.remedy_of_move(
   p_version_id int, p_live_id int, p_was text, p_now text
@@ -20,16 +36,7 @@ as $$
     select * from millrace.stages_of_version(p_version_id)
   )
   select coalesce(
-    coalesce((
-        select format('Write one of %s first: %s answers from there.',
-          string_agg(f #>> '{}', ', '), p_now)
-        from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
-        having count(*) > 0), (
-        select format('Write one of %s first: %s is written from there.',
-          string_agg(m ->> 0, ', '), p_now)
-        from jsonb_array_elements(l.shows -> 'step_moves') m
-        where m ->> 1 = p_now
-        having count(*) > 0)),
+    millrace.remedy_at_question(l.shows, p_now),
     (
       select case
           when s.ready = p_now and s.place <= l.place
@@ -82,6 +89,22 @@ as $$
   limit 1
 $$;
 
+-- Says what to wait for at a value from which people may write none.
+create function millrace.remedy_of_waiting(
+  p_version_id int, p_live_id int, p_was text
+) returns text
+language sql stable
+as $$
+  select concat_ws(' ', format('At %s nobody writes: the engine goes on from there.', p_was), (
+    select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
+      string_agg(distinct m.to_value, ', '))
+    from millrace.stages s
+    join millrace.open_moves(p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
+    where s.id = p_live_id
+    group by s.id
+    having count(*) > 0))
+$$;
+
 -- Raises MR005 about a value that may not follow the one which rows have.
 create function millrace.refuse_move(
   p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text,
@@ -131,16 +154,7 @@ begin
       end,
       case
         when p_was is null then null
-        when v_next is null then concat_ws(' ', format(
-          'At %s nobody writes: the engine goes on from there.', p_was), (
-          select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
-            string_agg(distinct m.to_value, ', '))
-          from millrace.stages s
-          join millrace.open_moves(
-            p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
-          where s.id = p_live_id
-          group by s.id
-          having count(*) > 0))
+        when v_next is null then millrace.remedy_of_waiting(p_version_id, p_live_id, p_was)
         else format('From %s people may write: %s.', p_was, v_next)
       end);
 end

@@ -43,6 +43,34 @@ create or replace trigger %5$I before update on %6$s
 end
 $write$;
 
+-- Writes the insert that puts what a person wrote into the history, of the rows in moved; empty
+-- where the definition has no history.
+create function millrace.history_of_written(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+as $write$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+begin
+  if v_history is null then
+    return '';
+  end if;
+  return format($f$,
+    noted as (
+      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+      select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
+        case when m.began is not null
+          then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
+      from moved m
+      where m.now::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %s)
+      order by m.id
+    )$f$,
+    to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id);
+end
+$write$;
+
 -- Writes the one pass over the rows of a statement that finds what was written to their status and
 -- puts it into the history. p_moved: the rows to which something was written. p_was and p_began:
 -- what their old value, and its beginning, are read from.
@@ -68,20 +96,7 @@ begin
     case when v_history is not null then
       format(', n.%I as since, %s as began, %s as changes', v_history ->> 'since', p_began,
         coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end,
-    p_from, p_moved,
-    case when v_history is null then '' else format($f$,
-    noted as (
-      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
-      select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
-        case when m.began is not null
-          then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
-      from moved m
-      where m.now::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %s)
-      order by m.id
-    )$f$, to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id) end,
+    p_from, p_moved, millrace.history_of_written(p_pipeline),
     case when v_history ? 'changes'
       then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end);
 end
@@ -158,6 +173,16 @@ begin
 end
 $write$;
 
+-- Writes the call that counts those tries, once what the status means is done.
+create function millrace.counting_of_tries(p_pipeline millrace.pipelines) returns text
+language sql stable
+as $write$
+  select case when p_pipeline.status ? 'attempts' then format($f$
+  if v_tried is not null then
+    perform millrace.count_tries(%s, v_tried, v_tries);
+  end if;$f$, p_pipeline.id) else '' end
+$write$;
+
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
 -- nested loops over the rows, as for the projection columns. Without sequential scans: a session
 -- keeps its plan of a reference's check, too, and the history refers to the rows. A write to many
@@ -196,10 +221,17 @@ end $f$,
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
       'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
     millrace.taking_of_told(p_pipeline), p_pipeline.id,
-    case when p_pipeline.status ? 'attempts' then format($f$
-    if v_tried is not null then
-      perform millrace.count_tries(%s, v_tried, v_tries);
-    end if;$f$, p_pipeline.id) else '' end));
+    millrace.counting_of_tries(p_pipeline)));
+  perform millrace.write_status_triggers(p_pipeline);
+end
+$write$;
+
+-- Creates the triggers of the __intake function of a pipeline with one status column.
+create function millrace.write_status_triggers(p_pipeline millrace.pipelines)
+returns void
+language plpgsql
+as $write$
+begin
   execute format($f$
 create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
   for each statement execute function millrace.%4$I();

@@ -29,6 +29,17 @@ begin
 end
 $$;
 
+-- Says what a schema wants, as messages complete "must be …"; null where each rule says it for
+-- itself.
+create function millrace.wanted_by(p_schema jsonb) returns text
+language sql immutable
+as $$
+  select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
+    case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
+    p_schema ->> 'minimum', p_schema ->> 'maximum'))
+  where p_schema ? 'wanted' or p_schema ?& array['minimum', 'maximum']
+$$;
+
 -- Says how a value breaks type, enum or const of a schema; null when it does not. 1.0 is an
 -- integer.
 create function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
@@ -36,8 +47,6 @@ language plpgsql immutable
 as $$
 declare
   v_type text := jsonb_typeof(p_value);
-  v_text text := case v_type when 'string' then p_value #>> '{}' end;
-  v_number numeric := case v_type when 'number' then p_value::numeric end;
 begin
   if p_schema ? 'type' and not p_schema -> 'type' ? v_type and not (
       v_type = 'number'
@@ -56,6 +65,18 @@ begin
   elsif p_schema ? 'const' and p_schema -> 'const' <> p_value then
     return 'must be ' || millrace.short_json(p_schema -> 'const');
   end if;
+  return null;
+end
+$$;
+
+-- Says how a text or a number breaks the bounds of a schema; null when it does not.
+create function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text
+language plpgsql immutable
+as $$
+declare
+  v_text text := case when jsonb_typeof(p_value) = 'string' then p_value #>> '{}' end;
+  v_number numeric := case when jsonb_typeof(p_value) = 'number' then p_value::numeric end;
+begin
   return case
     when v_text is null and v_number is null then null
     when length(v_text) < (p_schema ->> 'minLength')::numeric
@@ -91,11 +112,7 @@ as $$
     'hint', 'Set it to ' || coalesce(w.wanted, 'such a value')
       || case when p_required then '.' else ', or leave it out.' end,
     'remedy', p_schema -> 'remedy')
-  from (select (
-    select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
-      case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
-      p_schema ->> 'minimum', p_schema ->> 'maximum'))
-    where p_schema ? 'wanted' or p_schema ?& array['minimum', 'maximum']) as wanted) w
+  from (select millrace.wanted_by(p_schema) as wanted) w
 $$;
 
 -- Finds the first fault among the fields of an object.
@@ -190,7 +207,8 @@ returns jsonb
 language plpgsql immutable
 as $$
 declare
-  v_broken text := millrace.value_fault(p_schema, p_value);
+  v_broken text := coalesce(
+    millrace.value_fault(p_schema, p_value), millrace.scalar_fault(p_schema, p_value));
   v_fault jsonb;
   v_faults text[];
 begin

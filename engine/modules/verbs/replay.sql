@@ -123,6 +123,49 @@ as $$
     || case when p_count >= p_cap then '+' else '' end
 $$;
 
+-- Raises MR002 or MR003 unless the condition of a replay is well formed.
+create function millrace.check_condition(p_pipeline text, p_condition jsonb)
+returns void
+language plpgsql
+as $$
+declare
+  v_key text;
+  v_value jsonb;
+begin
+  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = millrace.known_pipelines();
+  end if;
+  if jsonb_typeof(p_condition) is distinct from 'object' then
+    raise exception 'the condition is %, but must be an object',
+      coalesce(jsonb_typeof(p_condition), 'null')
+      using errcode = 'MR002',
+        hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
+  end if;
+  for v_key, v_value in select c.key, c.value from jsonb_each(p_condition) c order by c.key loop
+    if v_key = 'stage' then
+      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
+    elsif v_key = 'limit' and jsonb_typeof(v_value) = 'number'
+        and v_value::numeric between 1 and 1000000 then
+      continue;
+    elsif v_key = 'error_code' and jsonb_typeof(v_value) = 'string' then
+      continue;
+    elsif v_key in ('failed_since', 'failed_before') then
+      begin
+        perform (p_condition ->> v_key)::timestamptz;
+      exception when data_exception then
+        raise exception 'condition.% is %, which is no time', v_key, v_value
+          using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
+      end;
+    else
+      raise exception 'condition.% is %, which is not known', v_key, v_value
+        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, '
+          || 'failed_before (times) and limit (a number from 1).';
+    end if;
+  end loop;
+end
+$$;
+
 -- Finds the runs that a replay takes, so many at most, by the index of failed runs.
 create function millrace.runs_to_replay(
   p_pipeline text, p_condition jsonb, p_limit int
@@ -163,47 +206,15 @@ declare
   v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
   v_answer jsonb;
-  v_key text;
-  v_value jsonb;
 begin
-  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
-  if jsonb_typeof(p_condition) is distinct from 'object' then
-    raise exception 'the condition is %, but must be an object',
-      coalesce(jsonb_typeof(p_condition), 'null')
-      using errcode = 'MR002',
-        hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
-  end if;
-  for v_key, v_value in select c.key, c.value from jsonb_each(p_condition) c order by c.key loop
-    if v_key = 'stage' then
-      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
-    elsif v_key = 'limit' and jsonb_typeof(v_value) = 'number'
-        and v_value::numeric between 1 and 1000000 then
-      continue;
-    elsif v_key = 'error_code' and jsonb_typeof(v_value) = 'string' then
-      continue;
-    elsif v_key in ('failed_since', 'failed_before') then
-      begin
-        perform (p_condition ->> v_key)::timestamptz;
-      exception when data_exception then
-        raise exception 'condition.% is %, which is no time', v_key, v_value
-          using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
-      end;
-    else
-      raise exception 'condition.% is %, which is not known', v_key, v_value
-        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, '
-          || 'failed_before (times) and limit (a number from 1).';
-    end if;
-  end loop;
-  v_runs := millrace.runs_to_replay(
-    p_pipeline, p_condition, case when p_dry_run then least(v_limit, v_cap) else v_limit end);
+  perform millrace.check_condition(p_pipeline, p_condition);
   if p_dry_run then
+    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
       'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
       || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
+  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
   v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));

@@ -29,6 +29,23 @@ begin
 end
 $$;
 
+-- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
+-- it.
+create function millrace.needing(p_version_id int, p_stage_id int) returns int[]
+language sql stable
+as $$
+  with recursive needing as (
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
+    union
+    select vs.stage_id
+    from needing n
+    join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
+  )
+  select array(select n.stage_id from needing n)
+$$;
+
 -- Retries the children of a stage that still waits which failed or were cancelled, but for those
 -- whose row somebody holds. Returns how many.
 create function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
@@ -95,18 +112,7 @@ begin
   if v_failed = 0 then
     return 0;
   end if;
-  v_stages := (
-    with recursive needing as (
-      select vs.stage_id
-      from millrace.version_stages vs
-      where vs.version_id = (v_held.run).version_id and v_stage_id = any (vs.needs)
-      union
-      select vs.stage_id
-      from needing n
-      join millrace.version_stages vs
-        on vs.version_id = (v_held.run).version_id and n.stage_id = any (vs.needs)
-    )
-    select array(select n.stage_id from needing n)) || v_stage_id;
+  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
   perform millrace.clear_stages(v_held.run, v_stages);
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   v_wake := v_wake
