@@ -178,6 +178,7 @@ test('a rate of one a day that is halved again and again names a time to wait', 
     await engine.sql.query('select millrace.sweep()');
     await engine.advance('11 seconds');
   }
+  expect(await state(engine), 'a hundredth is left').toMatchObject({ learned_share: '0.010' });
   expect(await one.take(1)).toHaveLength(1);
   expect(await one.claim(1)).toMatchObject({ status: 'empty', wait_ms: 86_400_000 });
 });
