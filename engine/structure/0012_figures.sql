@@ -21,7 +21,7 @@ create table millrace.pulses (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 comment on table millrace.pulses is
   'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
-  'insert-only, until millrace.fold_figures() adds it up.';
+  'insert-only, until millrace.add_pulses() adds it up.';
 comment on column millrace.pulses.run_ms is
   'How long each attempt ran, or how long each run took from its start to its end.';
 comment on column millrace.pulses.wait_ms is

@@ -945,7 +945,7 @@ as $$
       coalesce(sum(t.n) filter (where t.outcome = 'cancelled'), 0)::bigint as cancelled,
       coalesce(sum(t.n) filter (where t.outcome = 'dequeued'), 0)::bigint as dequeued,
       coalesce(sum(t.n) filter (where t.outcome = 'unstarted'), 0)::bigint as unstarted
-    from millrace.told_figures t
+    from millrace.counted_figures t
     where t.pipeline_id = p.id
       and t.stage_id = s.id) f
   left join lateral (

@@ -15,7 +15,7 @@ test('two sweeps at once raise one alert and write one message', async ({ engine
   for (let round = 0; round < 5; round++) {
     await engine.advance('1 minute');
     const sessions = [await engine.database.connect(), await engine.database.connect()];
-    await Promise.all(sessions.map((session) => session.query('select millrace.judge_rules()')));
+    await Promise.all(sessions.map((session) => session.query('select millrace.evaluate_rules()')));
     for (const session of sessions) engine.database.giveBack(session);
   }
   expect(await open(engine)).toEqual(['backlog only flow']);
@@ -30,7 +30,7 @@ test('a sweep that is undone has told nobody, and the next one tells', async ({ 
   await engine.advance('1 minute');
   const session = await engine.database.connect();
   await session.query('begin');
-  await session.query('select millrace.judge_rules()');
+  await session.query('select millrace.evaluate_rules()');
   await session.query('rollback');
   engine.database.giveBack(session);
   expect(await take(engine)).toEqual([]);

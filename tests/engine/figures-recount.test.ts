@@ -142,7 +142,7 @@ test('sessions that work and sweep at once leave figures that are what a recount
   let over = false;
   const sweeping = [1, 2].map(async () => {
     const client = await engine.database.connect();
-    while (!over) await client.query('select millrace.fold_figures(3)');
+    while (!over) await client.query('select millrace.add_pulses(3)');
   });
   const working = ['one', 'one', 'two', 'two'].map(async (stage) => {
     const worker = await Worker.of(engine, stage);

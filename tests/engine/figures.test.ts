@@ -122,11 +122,11 @@ test('of two that add pulses up at once each pulse is counted once, and neither 
     await runStage(engine, 'only');
   }
   const other = await openTransaction(engine);
-  expect((await other.query('select millrace.fold_figures(3) as n')).rows).toEqual([{ n: 3 }]);
-  expect(await engine.value('select millrace.fold_figures()')).toBe(0);
+  expect((await other.query('select millrace.add_pulses(3) as n')).rows).toEqual([{ n: 3 }]);
+  expect(await engine.value('select millrace.add_pulses()')).toBe(0);
   // It dies before it commits.
   await other.end();
-  expect(await engine.value('select millrace.fold_figures()')).toBe(10);
+  expect(await engine.value('select millrace.add_pulses()')).toBe(10);
   expect(await engine.value('select completed::int from millrace.totals where stage_id <> 0')).toBe(5);
 });
 
@@ -239,7 +239,7 @@ test('a series has a row for each step, empty ones too', async ({ engine }) => {
 });
 
 test.for([
-  [`millrace.figures('nope')`, 'MR003', `there is no pipeline 'nope'`],
+  [`millrace.figures('nope')`, 'MR003', `there is no pipeline nope`],
   [`millrace.figures(null)`, 'MR003', 'there is no pipeline null'],
   [`millrace.figures('flow', 'nope')`, 'MR003', 'there is no stage nope in a pipeline flow'],
   [`millrace.figures('flow', null, 'tomorrow', 'today')`, 'MR002', 'must be before p_to'],
@@ -322,12 +322,12 @@ test.for([
   ['a run that is not counted', `delete from millrace.pulses where stage_id = 0`, 'every run that is over is counted'],
   [
     'a total that falls',
-    `select millrace.fold_figures(); update millrace.totals set completed = 0`,
+    `select millrace.add_pulses(); update millrace.totals set completed = 0`,
     'every attempt that is over is counted once',
   ],
   [
     'an hour that is no sum',
-    `select millrace.fold_figures(); update millrace.minutes set minute = minute - interval '1 hour'`,
+    `select millrace.add_pulses(); update millrace.minutes set minute = minute - interval '1 hour'`,
     'an hour is the sum of its minutes',
   ],
 ] as const)('check_invariants() finds %s', async ([, breaking, rule], { engine }) => {

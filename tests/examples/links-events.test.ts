@@ -152,7 +152,7 @@ test('each stage counts what was enqueued, started and came of it, whatever beca
   expect(await counted('scrape_job')).toEqual([after]);
   await engine.sql.query(`select millrace.bypass('links', 'scrape_job', 'the boards are down')`);
   expect(await counted('scrape_job')).toEqual([after]);
-  await engine.sql.query('select millrace.fold_figures()');
+  await engine.sql.query('select millrace.add_pulses()');
   await engine.sql.query('delete from public.linkedin_links');
   expect(await counted('scrape_job')).toEqual([after]);
   await engine.expectSound();

@@ -101,7 +101,7 @@ const completed = `select coalesce(sum(t.completed), 0)::int from millrace.total
 
 /** What the figures count so far, pulses and what is pruned included. */
 export async function figuresOf({ chaos }: Campaign): Promise<Campaign['before']> {
-  while ((await chaos.value<number>('select millrace.fold_figures()')) > 0);
+  while ((await chaos.value<number>('select millrace.add_pulses()')) > 0);
   const removed = 'select coalesce(sum(removed), 0)::int from millrace.totals where stage_id <> 0';
   return { completed: await chaos.value(completed, [bookedStages]), removed: await chaos.value(removed) };
 }

@@ -1,8 +1,8 @@
-// What the build writes of a function's header and rights, so that engine/ holds what people decide.
+// What the build writes of a function's header, its rights and stored comments, so that engine/ holds what people decide.
 import { parseSync } from '@libpg-query/parser';
 import { isPublic } from '../check/public-surface.ts';
 import { commented, grantedOn, identityOf } from './catalogue.ts';
-import type { Node, Statement } from './engine-sql.ts';
+import type { Statement } from './engine-sql.ts';
 
 const searchPath = 'set search_path = pg_catalog, pg_temp';
 /** Where a header ends: the line that opens the body. */
@@ -27,33 +27,51 @@ const plans: Record<string, string[]> = {
 };
 const plan = /^set millrace\.plan = (\w+)$/m;
 
-/**
- * The statements as they are to be run: functions with their whole headers, those of the Data API with their rights, and those that
- * people call with the comment before them as the one that Studio shows.
- */
+/** The statements as they are to be run: functions with their whole headers, those of the Data API with their rights, and what people call or read with its comment. */
 export function withHeaders(statements: Statement[]): Statement[] {
-  const granted = new Set(statements.filter(({ kind }) => kind === 'GrantStmt').flatMap(({ node }) => grantedOn(node)));
-  const told = new Set(statements.filter(({ kind }) => kind === 'CommentStmt').map(commented));
+  const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
+  const granted = new Set(of('GrantStmt').flatMap(({ node }) => grantedOn(node)));
+  const described = new Set(of('CommentStmt').map(commented));
   return statements.flatMap((statement) => {
-    if (statement.kind !== 'CreateFunctionStmt') return [statement];
-    const identity = identityOf(statement.node);
-    const rights = identity.startsWith('public.') && !granted.has(identity) ? rightsOf(identity) : [];
-    const comment = told.has(`function ${identity}`) ? [] : commentOf(statement, identity);
+    const identity = shownAs(statement);
+    if (!identity) return [statement];
+    const isFunction = statement.kind === 'CreateFunctionStmt';
+    const named = `${wordFor(statement)} ${identity}`;
+    const rights = isFunction && identity.startsWith('public.') && !granted.has(identity);
     return [
-      { ...statement, text: wholeHeader(statement) },
-      ...rights.map((text) => ({ file: statement.file, kind: 'GrantStmt', node: nodeOf(text), text })),
-      ...comment.map((text) => ({ file: statement.file, kind: 'CommentStmt', node: nodeOf(text), text })),
+      isFunction ? { ...statement, text: wholeHeader(statement) } : statement,
+      ...(rights ? rightsOf(statement.file, identity) : []).map((text) => built(statement, 'GrantStmt', text)),
+      ...(described.has(named) ? [] : commentOf(statement, named)).map((text) => built(statement, 'CommentStmt', text)),
     ];
   });
 }
 
-/** What people read of a function that they call: its comment in the file, on one line. */
-function commentOf({ node, text }: Statement, identity: string): string[] {
-  if (!isPublic(identity.replace(/\(.*/, '')) || node.is_procedure) return [];
-  const [comment = ''] = /^(?:--.*\n)*(?=create )/m.exec(text) ?? [];
-  const line = comment.replaceAll(/^-- ?/gm, '').trim().replaceAll(/\s+/g, ' ').replaceAll("'", "''");
-  return line ? [`comment on function ${identity} is\n  '${line}'`] : [];
+function wordFor({ kind, node }: Statement): string {
+  if (kind === 'ViewStmt') return 'view';
+  return node.is_procedure ? 'procedure' : 'function';
 }
+
+/** How statements about a function or a view name it. */
+function shownAs({ kind, node }: Statement): string | undefined {
+  if (kind === 'CreateFunctionStmt') return identityOf(node);
+  return kind === 'ViewStmt' ? `${node.view.schemaname}.${node.view.relname}` : undefined;
+}
+
+/** Stores the comment directly before a view, or a function that people call, for Studio to show. */
+function commentOf({ kind, text }: Statement, named: string): string[] {
+  const [, comment] = /(?:^|\n)((?:--[^\n]*\n)+)create /.exec(text) ?? [];
+  const name = named.replace(/^\w+ |\(.*$/g, '');
+  if (!comment || (kind === 'CreateFunctionStmt' && !isPublic(name))) return [];
+  const sentence = comment.replaceAll(/^-- /gm, '').trim().replaceAll('\n', ' ').replaceAll("'", "''");
+  return [`comment on ${named} is '${sentence}'`];
+}
+
+const built = ({ file }: Statement, kind: string, text: string): Statement => ({
+  file,
+  kind,
+  node: nodeOf(text),
+  text,
+});
 
 /** Completes a function's header. A procedure that commits may set nothing there. */
 function wholeHeader({ file, text, node }: Statement): string {
@@ -68,10 +86,13 @@ function wholeHeader({ file, text, node }: Statement): string {
   return commits ? planned : planned.replace(body, (as) => `${searchPath}\n${as}`);
 }
 
-/** A function of the Data API is for Edge Functions alone, unless its file says who else may call it. */
-const rightsOf = (identity: string) => [
-  `revoke all on function ${identity} from public, anon, authenticated`,
-  `grant execute on function ${identity} to service_role`,
-];
+/** A function of the Data API is for Edge Functions, and an operator's for people as well, unless its file says who else may call it. */
+function rightsOf(file: string, identity: string): string[] {
+  const who = file.startsWith('modules/operators/') ? 'authenticated, service_role' : 'service_role';
+  return [
+    `revoke all on function ${identity} from public, anon, authenticated`,
+    `grant execute on function ${identity} to ${who}`,
+  ];
+}
 
-const nodeOf = (text: string): Node => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];
+const nodeOf = (text: string) => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];

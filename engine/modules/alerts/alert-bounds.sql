@@ -16,9 +16,9 @@ begin
 end
 $$;
 
--- Sets the time at which up to so many open attempts of a stage are late, after its bound was
--- changed. differ: how many it found; changed: how many of them nobody held. define() leaves that
--- to the sweep: it holds the entity table, for which those may wait that hold the attempts.
+-- Sets late_at of a stage's open attempts after its bound was changed. differ: how many it found;
+-- changed: how many nobody held. define() leaves it to the sweep, since it holds the table for
+-- which the holders of attempts may wait.
 create function millrace.follow_bound(
   p_stage_id int, p_limit int, out differ int, out changed int
 )

@@ -1,7 +1,8 @@
 -- What people do about alerts: silence them for a time, acknowledge them, try a channel, and send
 -- again what could not be delivered.
 
--- Both kinds of alerts, under numbers of their own, as the operators' functions list them.
+-- What somebody should look at: stages of runs that are late (sla), and what rules have raised.
+-- Open ones: where resolved_at is null.
 create or replace view millrace.all_alerts as
 select l.id, l.kind, null as rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id,
   l.message, null as playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by
@@ -10,9 +11,6 @@ union all
 select a.id, a.kind, a.rule, a.pipeline, a.stage, null, null, null, a.message, a.playbook,
   a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by
 from millrace.rule_alerts a;
-comment on view millrace.all_alerts is
-  'What somebody should look at: stages of runs that are late (sla), and what rules have raised. '
-  'Open ones: where resolved_at is null.';
 
 -- Finds the channel of this name, or raises MR003.
 create function millrace.channel_named(p_channel text) returns millrace.alert_channels
@@ -66,6 +64,9 @@ begin
   return v_id;
 end
 $$;
+
+-- Sends again what a channel could not deliver, from a minute after its last try on, and returns
+-- how many messages that are.
 create function millrace.resend(p_channel text) returns int
 language plpgsql
 as $$
@@ -83,9 +84,6 @@ begin
   return v_count;
 end
 $$;
-comment on function millrace.resend(text) is
-  'Sends again what a channel could not deliver, from a minute after its last try on, and returns '
-  'how many messages that are.';
 
 -- Looks at what people set up to be told, and at what could not be told.
 create function millrace.alert_findings()
@@ -137,33 +135,5 @@ begin
         and r.pipeline is not null
         and not exists (select from millrace.rule_targets(array[r], millrace.now()))
     ) f;
-end
-$$;
-
--- Removes alerts of rules that were resolved before this time, and messages that ended before it:
--- at most 10,000 of each, and says how many alerts.
-create function millrace.prune_rule_alerts(p_before timestamptz) returns int
-language plpgsql
-as $$
-declare
-  v_pruned int;
-begin
-  delete from millrace.alert_messages m
-  where m.id in (
-    select o.id
-    from millrace.alert_messages o
-    where o.ended_at < p_before
-    limit 10000
-    for update skip locked);
-  delete from millrace.rule_alerts a
-  where a.id in (
-    select o.id
-    from millrace.rule_alerts o
-    where o.resolved_at < p_before
-      and o.settled
-    limit 10000
-    for update skip locked);
-  get diagnostics v_pruned = row_count;
-  return v_pruned;
 end
 $$;

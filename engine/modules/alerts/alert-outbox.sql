@@ -1,13 +1,12 @@
--- The outbox: what people are told of alerts, and by which channels
+-- The outbox: messages about alerts, and their channels
 --
--- Once a minute, after the rules have been judged, what is to be told is written down, for each
--- channel as one message: what was raised, what was resolved, and reminders. While a channel cannot
--- be reached its oldest message is tried again and again, and all that happens meanwhile goes into
--- one more, which nobody has tried yet. So an outage of the receiver costs two messages.
+-- Once a minute, after the rules, one message a channel is written: alerts raised, resolved and to
+-- remind of. While a channel cannot be reached its oldest message is tried again, and all that
+-- happens meanwhile goes into one more. So an outage costs two messages.
 --
--- The sweep wakes the function millrace, which takes messages, sends them and says what came of
--- it. Taking one puts it off by a minute at least: should the function die, or its word be lost,
--- the message is sent again, but never twice within a minute, and always under the same id.
+-- The sweep wakes the function millrace, which takes messages, sends them and reports. Taking one
+-- puts it off by a minute at least: should the function die, it is sent again, never twice within a
+-- minute, and always under the same id.
 
 -- After how long what cannot be delivered is dead.
 create function millrace.delivery_time() returns interval
@@ -22,33 +21,6 @@ create function millrace.delivery_pause(p_tries int) returns interval
 language sql immutable
 as $$
   select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
-$$;
-
--- Lists what is to be told now, channel by channel: an alert that nobody knows of, one that stays
--- open, one that is over.
-create function millrace.events_to_tell(p_now timestamptz)
-returns table (alert_id bigint, event text, channel_id int)
-language plpgsql stable
-as $$
-begin
-  return query
-    select a.id, e.event, c.id
-    from millrace.rule_alerts a
-    left join millrace.alert_rules r on r.id = a.rule_id
-    cross join lateral (
-      select case
-        when a.resolved_at is not null then case when a.told_at is not null then 'resolved' end
-        when a.told_at is null then 'raised'
-        when a.acknowledged_at is null
-          and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
-      end
-    ) e(event)
-    join millrace.alert_channels c on c.enabled
-      and (r.channels is null or c.name = any (r.channels))
-    where not a.settled
-      and e.event is not null
-      and not millrace.is_silenced(a.pipeline, a.stage, a.kind);
-end
 $$;
 
 -- Shows an alert as messages tell it. A reminder says how it stands now.
@@ -153,7 +125,25 @@ begin
     from (
       select e.*, row_number() over (partition by e.channel_id
         order by array_position('{raised,resolved,reminder}', e.event), e.alert_id) as place
-      from millrace.events_to_tell(p_now) e
+      from (
+          select a.id, e.event, c.id
+          from millrace.rule_alerts a
+          left join millrace.alert_rules r on r.id = a.rule_id
+          cross join lateral (
+            select case
+              when a.resolved_at is not null
+                then case when a.told_at is not null then 'resolved' end
+              when a.told_at is null then 'raised'
+              when a.acknowledged_at is null
+                and coalesce(a.reminded_at, a.told_at) + r.remind <= p_now then 'reminder'
+            end
+          ) e(event)
+          join millrace.alert_channels c on c.enabled
+            and (r.channels is null or c.name = any (r.channels))
+          where not a.settled
+            and e.event is not null
+            and not millrace.is_silenced(a.pipeline, a.stage, a.kind)
+        ) e(alert_id, event, channel_id)
     ) t
     left join millrace.rule_alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
     group by t.channel_id
@@ -251,8 +241,7 @@ begin
 end
 $$;
 
--- Hands the messages whose turn it is to the function that sends, one a channel at most, with the
--- channel's address out of Vault. Each is put off meanwhile. more: others may be due.
+-- Hands messages about alerts to the function that sends them.
 create function public.millrace_take_messages(p_limit int) returns jsonb
 language plpgsql security definer
 as $$
@@ -291,18 +280,7 @@ begin
     where m.id = v_message.id;
     v_taken := v_taken || v_message.id;
   end loop;
-  return jsonb_build_object('messages', millrace.taken_messages(v_taken));
-end
-$$;
-comment on function public.millrace_take_messages(int) is
-  'Hands messages about alerts to the function that sends them.';
-
--- Shows messages as the function that sends them reads them.
-create function millrace.taken_messages(p_ids bigint[]) returns jsonb
-language plpgsql stable
-as $$
-begin
-  return (
+  return jsonb_build_object('messages', (
     select coalesce(jsonb_agg(jsonb_build_object(
       'message', m.id,
       'try', m.tries,
@@ -319,7 +297,7 @@ begin
       'more', m.more) order by m.id), '[]')
     from millrace.alert_messages m
     join millrace.alert_channels c on c.id = m.channel_id
-    where m.id = any (p_ids));
+    where m.id = any (v_taken)));
 end
 $$;
 
@@ -364,6 +342,7 @@ begin
 end
 $$;
 
+-- Notes which messages about alerts were delivered, and why others were not. more: others are due.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 language plpgsql security definer
 as $$
@@ -389,10 +368,9 @@ begin
     'more', cardinality(millrace.due_messages()) > 0);
 end
 $$;
-comment on function public.millrace_note_deliveries(jsonb) is
-  'Notes which messages about alerts were delivered, and why others were not. more: others are '
-  'due.';
 
+-- Messages about alerts, the newest first: by which channel, how often they were tried, and what
+-- came of it.
 create or replace view millrace.deliveries as
 select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
   case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
@@ -401,12 +379,9 @@ select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m
 from millrace.alert_messages m
 join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc;
-comment on view millrace.deliveries is
-  'Messages about alerts, the newest first: by which channel, how often they were tried, and what '
-  'came of it.';
 
--- Says for a rule of alerts whether somebody has silenced it: its pipeline, its stage, or its kind.
--- Of late runs (sla) the rule late tells, so whoever silences the one silences the other.
+-- Tells whether somebody has silenced a rule's pipeline, stage or kind. The rule `late` tells of
+-- late runs (sla): a silence of the one is one of the other.
 create function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
 returns boolean
 language plpgsql stable

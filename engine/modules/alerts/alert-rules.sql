@@ -7,44 +7,36 @@
 -- definition overrules a default by its name. What each rule's kind measures is in
 -- rule-values.sql, who hears of it in alert-outbox.sql.
 
--- Says what is wrong with a rule; null where nothing is.
-create function millrace.rule_fault(p_rule millrace.alert_rules) returns text
-language plpgsql stable
-as $$
-begin
-  return case
-    when p_rule.kind in ('run_sla', 'late', 'engine') and p_rule.above is not null then
-      format('above is %s, but the kind %s knows its own bound: leave it out',
-        p_rule.above, p_rule.kind)
-    when p_rule.kind not in ('run_sla', 'late', 'engine') and p_rule.above is null then
-      format('above is missing: the kind %s needs a bound', p_rule.kind)
-    when p_rule.above < 0 or p_rule.above = 'NaN' then
-      format('above is %s, but must be 0 or more', p_rule.above)
-    when p_rule.kind = 'error_share' and p_rule.above >= 1 then
-      format('above is %s, but must be a share below 1, such as 0.1', p_rule.above)
-    when p_rule.kind = 'engine' and (p_rule.pipeline is not null or p_rule.stage is not null) then
-      'kind engine looks at the engine as a whole: leave pipeline and stage out'
-    when p_rule.kind = 'run_sla' and p_rule.stage is not null then
-      'kind run_sla looks at a pipeline end to end: leave stage out'
-    when p_rule.span not between interval '1 minute' and interval '7 days' then
-      format('span is %s, but must be from 1 minute to 7 days', p_rule.span)
-    when p_rule.hold not between interval '0' and interval '1 day' then
-      format('hold is %s, but must be from 0 to 1 day', p_rule.hold)
-    when p_rule.recover not between interval '0' and interval '1 day' then
-      format('recover is %s, but must be from 0 to 1 day', p_rule.recover)
-    when p_rule.least < 1 then format('least is %s, but must be 1 or more', p_rule.least)
-    when p_rule.remind not between interval '5 minutes' and interval '7 days' then
-      format('remind is %s, but must be from 5 minutes to 7 days, or null', p_rule.remind)
-  end;
-end
-$$;
-
--- Refuses a rule that could never be judged, with MR002, and one for what there is not, with MR003.
+-- Refuses a rule that could never be evaluated, with MR002, and one for a missing pipeline, with
+-- MR003.
 create function millrace.check_rule() returns trigger
 language plpgsql security definer
 as $$
 declare
-  v_fault text := millrace.rule_fault(new);
+  v_fault text := case
+    when new.kind in ('run_sla', 'late', 'engine') and new.above is not null then
+      format('above is %s, but the kind %s knows its own bound: leave it out',
+        new.above, new.kind)
+    when new.kind not in ('run_sla', 'late', 'engine') and new.above is null then
+      format('above is missing: the kind %s needs a bound', new.kind)
+    when new.above < 0 or new.above = 'NaN' then
+      format('above is %s, but must be 0 or more', new.above)
+    when new.kind = 'error_share' and new.above >= 1 then
+      format('above is %s, but must be a share below 1, such as 0.1', new.above)
+    when new.kind = 'engine' and (new.pipeline is not null or new.stage is not null) then
+      'kind engine looks at the engine as a whole: leave pipeline and stage out'
+    when new.kind = 'run_sla' and new.stage is not null then
+      'kind run_sla looks at a pipeline end to end: leave stage out'
+    when new.span not between interval '1 minute' and interval '7 days' then
+      format('span is %s, but must be from 1 minute to 7 days', new.span)
+    when new.hold not between interval '0' and interval '1 day' then
+      format('hold is %s, but must be from 0 to 1 day', new.hold)
+    when new.recover not between interval '0' and interval '1 day' then
+      format('recover is %s, but must be from 0 to 1 day', new.recover)
+    when new.least < 1 then format('least is %s, but must be 1 or more', new.least)
+    when new.remind not between interval '5 minutes' and interval '7 days' then
+      format('remind is %s, but must be from 5 minutes to 7 days, or null', new.remind)
+  end;
 begin
   if v_fault is not null then
     raise exception 'rule %: %', new.name, v_fault
@@ -93,8 +85,8 @@ begin
 end
 $$;
 
--- Lists where rules look, and since when: each pipeline that one counts for, as a whole (stage_id
--- 0), or its stages. short: whether minutes tell all of that.
+-- Lists where rules look, and since when: each pipeline as a whole (stage_id 0), or its stages.
+-- short: minutes tell all of that.
 create function millrace.rule_targets(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
@@ -121,8 +113,9 @@ begin
 end
 $$;
 
--- Notes where rules are above their bounds now, since when, and where they no longer are.
-create function millrace.note_values(
+-- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
+-- resolves those where it has not been for long enough.
+create function millrace.evaluate_kind(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns void
 language plpgsql
@@ -154,18 +147,6 @@ begin
       where o.rule_id = t.rule_id
         and o.pipeline_id = t.pipeline_id
         and o.stage_id = t.stage_id);
-end
-$$;
-
--- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
--- resolves those where it has not been for long enough.
-create function millrace.judge_kind(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns void
-language plpgsql
-as $$
-begin
-  perform millrace.note_values(p_rules, p_now);
   insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, message, playbook, since, raised_at)
   select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
@@ -210,9 +191,9 @@ begin
 end
 $$;
 
--- Judges rules of one kind together. Where that cannot be done it judges either half of them alone,
--- until the one is found, and reported, that cannot be judged.
-create function millrace.judge_or_report(
+-- Evaluates rules of one kind together, or in halves until the one that cannot be evaluated is
+-- found and reported.
+create function millrace.evaluate_or_report(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns void
 language plpgsql
@@ -220,11 +201,11 @@ as $$
 declare
   v_half constant int := cardinality(p_rules) / 2;
 begin
-  perform millrace.judge_kind(p_rules, p_now);
+  perform millrace.evaluate_kind(p_rules, p_now);
 exception when others then
   if v_half > 0 then
-    perform millrace.judge_or_report(p_rules[:v_half], p_now);
-    perform millrace.judge_or_report(p_rules[v_half + 1:], p_now);
+    perform millrace.evaluate_or_report(p_rules[:v_half], p_now);
+    perform millrace.evaluate_or_report(p_rules[v_half + 1:], p_now);
   elsif not millrace.report_caught(sqlstate, null, 'rule_failed', format(
       'Rule %s of %s cannot be judged: %s',
       (p_rules[1]).name, coalesce((p_rules[1]).pipeline, 'all pipelines'), sqlerrm)) then
@@ -233,50 +214,9 @@ exception when others then
 end
 $$;
 
--- Resolves alerts whose rule is gone or switched off, or no longer looks there.
-create function millrace.resolve_unwatched(p_now timestamptz) returns void
-language plpgsql
-as $$
-begin
-  with watched as materialized (
-    select t.rule_id, t.pipeline_id, t.stage_id
-    from millrace.rule_targets(array(
-      select r
-      from millrace.alert_rules r
-      where r.enabled
-        and r.kind <> 'engine'), p_now) t
-    union all
-    select r.id, 0, 0
-    from millrace.alert_rules r
-    where r.enabled
-      and r.kind = 'engine'
-  ), gone as (
-    select a.id, a.rule_id, a.pipeline_id, a.stage_id
-    from millrace.rule_alerts a
-    where a.resolved_at is null
-      and not exists (
-        select
-        from watched w
-        where w.rule_id = a.rule_id
-          and w.pipeline_id = a.pipeline_id
-          and w.stage_id = a.stage_id)
-  ), forgotten as (
-    delete from millrace.rule_states t
-    using gone g
-    where t.rule_id = g.rule_id
-      and t.pipeline_id = g.pipeline_id
-      and t.stage_id = g.stage_id
-  )
-  update millrace.rule_alerts a
-  set resolved_at = p_now
-  from gone g
-  where a.id = g.id;
-end
-$$;
-
--- Judges all rules, once in a minute, and writes what is to be told. A rule that cannot be judged
--- is reported, and ends neither the others nor the sweep.
-create function millrace.judge_rules() returns boolean
+-- Evaluates all rules, once a minute, and writes messages. A rule that fails ends neither the
+-- others nor the sweep.
+create function millrace.evaluate_rules() returns boolean
 language plpgsql
 as $$
 declare
@@ -303,9 +243,41 @@ begin
     group by r.kind
     order by min(r.id)
   loop
-    perform millrace.judge_or_report(v_rules, v_now);
+    perform millrace.evaluate_or_report(v_rules, v_now);
   end loop;
-  perform millrace.resolve_unwatched(v_now);
+  with watched as materialized (
+    select t.rule_id, t.pipeline_id, t.stage_id
+    from millrace.rule_targets(array(
+      select r
+      from millrace.alert_rules r
+      where r.enabled
+        and r.kind <> 'engine'), v_now) t
+    union all
+    select r.id, 0, 0
+    from millrace.alert_rules r
+    where r.enabled
+      and r.kind = 'engine'
+  ), gone as (
+    select a.id, a.rule_id, a.pipeline_id, a.stage_id
+    from millrace.rule_alerts a
+    where a.resolved_at is null
+      and not exists (
+        select
+        from watched w
+        where w.rule_id = a.rule_id
+          and w.pipeline_id = a.pipeline_id
+          and w.stage_id = a.stage_id)
+  ), forgotten as (
+    delete from millrace.rule_states t
+    using gone g
+    where t.rule_id = g.rule_id
+      and t.pipeline_id = g.pipeline_id
+      and t.stage_id = g.stage_id
+  )
+  update millrace.rule_alerts a
+  set resolved_at = v_now
+  from gone g
+  where a.id = g.id;
   perform millrace.write_messages(v_now);
   return true;
 end

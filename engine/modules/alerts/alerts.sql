@@ -1,15 +1,13 @@
 -- Alerts: a stage that takes longer than it should
 --
--- A stage may have a bound (stages.sla): how long after it became ready it should be done, waits
--- and retries included. Its attempts carry the time at which they are late (late_at). A retry takes
--- that of the attempt before it, so it belongs to the whole execution: an attempt with its
--- automatic retries, named by the number of the first. A reset, or a person's retry, begins a new
--- execution.
+-- A stage may have a bound (stages.sla) on the time from ready to done, waits and retries included.
+-- Attempts carry the time at which they are late (late_at). A retry takes it from the attempt
+-- before, so it belongs to the execution, named by the number of its first attempt; a reset, or a
+-- person's retry, begins a new one.
 --
--- Whoever queues, claims or completes does no more than carry the time along. The sweep does all
--- else: it raises one alert an execution, which clears late_at, and resolves it once the execution
--- is over. For that it holds attempts without their runs, but only those that are free, and last of
--- all: it never waits, and whoever ends an attempt waits for its commit at most.
+-- Transitions only carry the time along. The sweep raises one alert an execution, which clears
+-- late_at, and resolves it once the execution is over. For that it holds free attempts without
+-- their runs, last of all: it never waits.
 
 -- Says an interval as a person would, in its two largest units: 1 hour 5 minutes.
 create function millrace.in_words(p_interval interval) returns text
@@ -127,8 +125,8 @@ begin
 end
 $$;
 
--- Removes the alerts of runs that are being deleted, without waiting for anybody. It leaves one
--- that the sweep is resolving this very moment to prune_alerts().
+-- Deletes the alerts of runs that are being deleted, without waiting: one that the sweep is
+-- resolving is left to prune_alerts().
 create function millrace.forget_alerts(p_run_ids bigint[]) returns void
 language plpgsql
 as $$
@@ -149,6 +147,7 @@ language plpgsql
 as $$
 declare
   v_pruned int;
+  v_of_rules int;
 begin
   delete from millrace.alerts l
   where l.id in (
@@ -159,7 +158,22 @@ begin
     limit 10000
     for update skip locked);
   get diagnostics v_pruned = row_count;
-  v_pruned := greatest(v_pruned, millrace.prune_rule_alerts(p_before));
-  return v_pruned;
+  delete from millrace.alert_messages m
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked);
+  delete from millrace.rule_alerts a
+  where a.id in (
+    select o.id
+    from millrace.rule_alerts o
+    where o.resolved_at < p_before
+      and o.settled
+    limit 10000
+    for update skip locked);
+  get diagnostics v_of_rules = row_count;
+  return greatest(v_pruned, v_of_rules);
 end
 $$;

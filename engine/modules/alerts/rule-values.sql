@@ -2,8 +2,8 @@
 -- look, and returns a row where there is something to say. value is compared with above; detail is
 -- what else the message tells.
 
--- Says of a stretch of time up to now whether all of it is told by minutes, and few of them. Those
--- are read right where they are needed: for a thousand stages, calls would take most of the time.
+-- Tells whether a stretch of time up to now is all in minutes, and few of them. Those are read in
+-- place: for a thousand stages, calls would take most of the time.
 create function millrace.is_short(p_span interval) returns boolean
 language plpgsql stable
 as $$
@@ -13,45 +13,8 @@ begin
 end
 $$;
 
--- Names the error code that was the commonest at a stage, or at any of a pipeline's (p_stage_id is
--- 0).
-create function millrace.commonest_error(
-  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz
-) returns text
-language plpgsql stable
-as $$
-declare
-  v_short boolean := millrace.is_short(p_to - p_from);
-begin
-  return (
-    select millrace.plain_text(c.key, 60)
-    from millrace.stages s
-    cross join lateral (
-      select o.codes
-      from millrace.minutes o
-      where v_short
-        and o.pipeline_id = p_pipeline_id
-        and o.stage_id = s.id
-        and o.minute >= p_from
-        and o.minute < p_to
-      union all
-      select o.codes
-      from millrace.figure_rows(p_pipeline_id, s.id, p_from, p_to, true) o
-      where not v_short
-    ) m
-    cross join lateral jsonb_each_text(m.codes) c
-    where s.pipeline_id = p_pipeline_id
-      and p_stage_id in (0, s.id)
-      and c.key <> 'other'
-    group by c.key
-    order by sum(c.value::bigint) desc, c.key
-    limit 1);
-end
-$$;
-
--- Measures what figures tell: the share of failures among the tries that ended, how many failed for
--- good, what was spent, or in seconds below which time 95 of 100 ended. Of a pipeline as a whole it
--- looks at the runs, but at what all stages spent.
+-- Measures figures: the share of failures among ended tries, failures for good, spending, or p95 in
+-- seconds. Of a pipeline as a whole it reads the runs, but what all stages spent.
 create function millrace.figure_values(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
@@ -108,118 +71,8 @@ begin
 end
 $$;
 
--- Measures the queues: how many are ready, counted to 10,001, and how long the oldest has been.
-create function millrace.queue_values(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns table (
-  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-as $$
-begin
-  return query
-    select t.rule_id, t.pipeline_id, t.stage_id,
-      case t.kind
-        when 'backlog' then sum(q.ready)
-        else extract(epoch from p_now - min(q.oldest))
-      end,
-      t.above, null
-    from millrace.rule_targets(p_rules, p_now) t
-    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-    cross join lateral (
-      select count(*) as ready, min(a.queue_at) as oldest
-      from (
-        select o.queue_at
-        from millrace.attempts o
-        where o.stage_id = s.id
-          and o.queue_at <= p_now
-          and o.state = 'queued'
-        order by o.queue_at
-        limit case t.kind when 'backlog' then greatest(10001, t.above::bigint + 1) else 1 end
-      ) a
-    ) q
-    group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above;
-end
-$$;
-
--- Counts the runs that are later at a stage than its bound allows, of which millrace.alerts has one
--- row each: up to 10,001.
-create function millrace.late_values(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns table (
-  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-as $$
-begin
-  return query
-    select t.rule_id, t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
-    from millrace.rule_targets(p_rules, p_now) t
-    join (
-      select o.stage_id, s.pipeline_id
-      from millrace.alerts o
-      join millrace.stages s on s.id = o.stage_id
-      where o.resolved_at is null
-      limit 10001
-    ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
-    group by t.rule_id, t.pipeline_id, t.stage_id;
-end
-$$;
-
--- Measures for how long services refuse stages in all, as far as is known: from the first refusal
--- to the end of what they asked for.
-create function millrace.refusal_values(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns table (
-  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-as $$
-begin
-  return query
-    select t.rule_id, t.pipeline_id, t.stage_id, max(k.seconds), t.above,
-      millrace.plain_text(string_agg(distinct millrace.learned_in_words(k.name), '; '), 500)
-    from millrace.rule_targets(p_rules, p_now) t
-    join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
-    join millrace.limited_stages m on m.stage_id = s.id
-    join millrace.limits l on l.id = m.limit_id
-    join millrace.learned_limits k on k.name = l.name
-    group by t.rule_id, t.pipeline_id, t.stage_id, t.above;
-end
-$$;
-
--- Compares pipelines with the bounds of their own, end to end: p95 where that is too long, else the
--- median. Whether it is too long is a count; the seconds are told from buckets.
-create function millrace.run_sla_values(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns table (
-  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
-language plpgsql stable
-as $$
-begin
-  return query
-    select t.rule_id, t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
-      b.bound::numeric, b.name
-    from millrace.rule_targets(p_rules, p_now) t
-    join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
-    cross join lateral (
-      select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
-      where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
-      union all
-      select 'the median', s.median_seconds, s.median_bound, 2
-      where s.median_bound is not null
-      union all
-      select 'p95', s.p95_seconds, s.p95_bound, 3
-      where s.p95_bound is not null
-      order by 4
-      limit 1
-    ) b;
-end
-$$;
-
--- Looks at the engine: what keeps it going by itself, and what it has reported. What alerts
--- themselves have reported does not count, or they would alert about themselves.
+-- Measures the engine: what keeps it going, and what it has reported. Reports of alerts do not
+-- count, or they would alert about themselves.
 create function millrace.engine_values() returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
@@ -274,21 +127,76 @@ begin
       from unnest(p_rules) r
       cross join millrace.engine_values() e;
   elsif v_kind = 'run_sla' then
-    return query select * from millrace.run_sla_values(p_rules, p_now);
+    return query
+      select t.rule_id, t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
+        b.bound::numeric, b.name
+      from millrace.rule_targets(p_rules, p_now) t
+      join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
+      cross join lateral (
+        select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
+        where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
+        union all
+        select 'the median', s.median_seconds, s.median_bound, 2
+        where s.median_bound is not null
+        union all
+        select 'p95', s.p95_seconds, s.p95_bound, 3
+        where s.p95_bound is not null
+        order by 4
+        limit 1
+      ) b;
   elsif v_kind = 'late' then
-    return query select * from millrace.late_values(p_rules, p_now);
+    return query
+      select t.rule_id, t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+      from millrace.rule_targets(p_rules, p_now) t
+      join (
+        select o.stage_id, s.pipeline_id
+        from millrace.alerts o
+        join millrace.stages s on s.id = o.stage_id
+        where o.resolved_at is null
+        limit 10001
+      ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
+      group by t.rule_id, t.pipeline_id, t.stage_id;
   elsif v_kind = 'refused' then
-    return query select * from millrace.refusal_values(p_rules, p_now);
+    return query
+      select t.rule_id, t.pipeline_id, t.stage_id, max(k.seconds), t.above,
+        millrace.plain_text(string_agg(distinct millrace.learned_in_words(k.name), '; '), 500)
+      from millrace.rule_targets(p_rules, p_now) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      join millrace.limited_stages m on m.stage_id = s.id
+      join millrace.limits l on l.id = m.limit_id
+      join millrace.learned_limits k on k.name = l.name
+      group by t.rule_id, t.pipeline_id, t.stage_id, t.above;
   elsif v_kind in ('backlog', 'oldest_ready') then
-    return query select * from millrace.queue_values(p_rules, p_now);
+    return query
+      select t.rule_id, t.pipeline_id, t.stage_id,
+        case t.kind
+          when 'backlog' then sum(q.ready)
+          else extract(epoch from p_now - min(q.oldest))
+        end,
+        t.above, null
+      from millrace.rule_targets(p_rules, p_now) t
+      join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
+      cross join lateral (
+        select count(*) as ready, min(a.queue_at) as oldest
+        from (
+          select o.queue_at
+          from millrace.attempts o
+          where o.stage_id = s.id
+            and o.queue_at <= p_now
+            and o.state = 'queued'
+          order by o.queue_at
+          limit case t.kind when 'backlog' then greatest(10001, t.above::bigint + 1) else 1 end
+        ) a
+      ) q
+      group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above;
   else
     return query select * from millrace.figure_values(p_rules, p_now);
   end if;
 end
 $$;
 
--- Writes a text in one line, of at most so many characters: no control character, and none that
--- turns the direction of writing, since it goes into subjects of e-mails and into chats.
+-- Writes a text in one line of so many characters, without control characters or changes of
+-- direction: it goes into subjects of e-mails and into chats.
 create function millrace.plain_text(p_text text, p_most int) returns text
 language plpgsql immutable
 as $$
@@ -297,15 +205,6 @@ declare
     '[\u0001-\u0020\u007f-\u00a0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
 begin
   return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
-end
-$$;
-
--- Writes a count with its thousands, one over 10,000 as 10,000+.
-create function millrace.count_in_words(p_count numeric) returns text
-language plpgsql immutable
-as $$
-begin
-  return case when p_count > 10000 then '10,000+' else trim(to_char(p_count, 'FM999,999')) end;
 end
 $$;
 
@@ -323,14 +222,44 @@ declare
     where p.id = p_state.pipeline_id);
   v_value interval := make_interval(secs => p_state.value::float8);
   v_above interval := make_interval(secs => p_state.above::float8);
-  v_count text := millrace.count_in_words(p_state.value);
+  v_count text := case
+    when p_state.value > 10000 then '10,000+'
+    else trim(to_char(p_state.value, 'FM999,999'))
+  end;
   v_span text := millrace.in_words(p_rule.span);
   v_held interval := p_now - p_state.over_since;
   v_error text;
+  v_from timestamptz;
+  v_to timestamptz;
+  v_short boolean;
 begin
   if p_rule.kind in ('error_share', 'dead') then
-    v_error := millrace.commonest_error(p_state.pipeline_id, p_state.stage_id,
-      date_trunc('minute', p_now - p_rule.span, 'UTC'), p_now + interval '1 microsecond');
+    v_from := date_trunc('minute', p_now - p_rule.span, 'UTC');
+    v_to := p_now + interval '1 microsecond';
+    v_short := millrace.is_short(v_to - v_from);
+    v_error := (
+      select millrace.plain_text(c.key, 60)
+      from millrace.stages s
+      cross join lateral (
+        select o.codes
+        from millrace.minutes o
+        where v_short
+          and o.pipeline_id = p_state.pipeline_id
+          and o.stage_id = s.id
+          and o.minute >= v_from
+          and o.minute < v_to
+        union all
+        select o.codes
+        from millrace.figure_rows(p_state.pipeline_id, s.id, v_from, v_to, true) o
+        where not v_short
+      ) m
+      cross join lateral jsonb_each_text(m.codes) c
+      where s.pipeline_id = p_state.pipeline_id
+        and p_state.stage_id in (0, s.id)
+        and c.key <> 'other'
+      group by c.key
+      order by sum(c.value::bigint) desc, c.key
+      limit 1);
   end if;
   return case p_rule.kind
     when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',

@@ -1,14 +1,10 @@
 -- Bounds for runs: how long they take from their start to their end
 --
--- A definition may bound the median and the 95th percentile of a pipeline's runs. Those that came
--- to their end in the last hour count with what they took, by the figures: a run that follows one
--- which did not come to its end counts from that one's start, and one that left a stage out by a
--- bypass is still under way. One that is under way
--- counts with its age once that is past the shorter bound: before it tells nothing, and a pipeline
--- where nothing ends any more is not taken for a fast one.
---
--- The sweep counts the live runs of such pipelines some thousand at a time. What is not declared
--- costs nothing.
+-- A definition may bound the median and the 95th percentile of a pipeline's runs. Runs that ended
+-- in the last hour count by the figures, from the start of the row's first run that did not come to
+-- its end; one that is under way, or waits for a bypassed stage, counts with its age once that is
+-- past the shorter bound. So a pipeline where nothing ends is not taken for a fast one. The sweep
+-- counts live runs some thousand at a time.
 
 -- define() keeps the bounds of a definition. Under new ones the count begins anew.
 create function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
@@ -60,75 +56,6 @@ begin
 end
 $$;
 
--- Lists up to so many rows of a pipeline behind a key that are under way, with how long (ms): in a
--- live run, or waiting for a stage to be taken up that a bypass has left out.
-create function millrace.ages_behind(p_pipeline_id int, p_after text, p_limit int)
-returns table (entity_id text, age float8)
-language sql volatile
-as $$
-  select u.entity_id, date_part('epoch', millrace.now() - min(u.since)) * 1000
-  from (
-    (select r.entity_id, coalesce(r.since, r.created_at) as since
-     from millrace.runs r
-     where r.pipeline_id = p_pipeline_id
-       and r.status = 'running'
-       and r.entity_id > p_after
-     order by r.entity_id
-     limit p_limit)
-    union all
-    (select b.entity_id, coalesce(r.since, r.created_at)
-     from millrace.stages s
-     cross join lateral (
-       select o.entity_id, o.run_id
-       from millrace.bypassed o
-       where o.stage_id = s.id and o.entity_id > p_after
-       order by o.entity_id
-       limit p_limit) b
-     join millrace.runs r on r.id = b.run_id
-     where s.pipeline_id = p_pipeline_id)) u
-  group by u.entity_id
-  order by u.entity_id
-  limit p_limit
-$$;
-
--- Counts the next so many rows under way of a pipeline by their age, as run_ages.ages holds them,
--- and says up to which key; null after the last.
-create function millrace.count_ages(
-  p_pipeline millrace.pipelines, p_after text, p_limit int,
-  out ages bigint[], out last_key text
-)
-language plpgsql
-as $$
-declare
-  v_median float8 := (p_pipeline.sla ->> 'median_seconds')::float8 * 1000;
-  v_p95 float8 := (p_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
-  v_bounds float8[] := millrace.bucket_bounds();
-  v_all bigint;
-begin
-  with run as materialized (
-    select a.entity_id, a.age
-    from millrace.ages_behind(p_pipeline.id, p_after, p_limit) a
-  ), bucket as (
-    select width_bucket(r.age, v_bounds) as place, count(*) as n
-    from run r
-    where r.age > least(v_median, v_p95)
-    group by 1
-  )
-  select array(
-      select coalesce(b.n, 0)
-      from generate_series(0, 15) i
-      left join bucket b on b.place = i
-      order by i)
-    || (select array[count(*) filter (where r.age > v_median),
-        count(*) filter (where r.age > v_p95)] from run r),
-    (select max(r.entity_id) from run r), (select count(*) from run r)
-  into ages, last_key, v_all;
-  if v_all < p_limit then
-    last_key := null;
-  end if;
-end
-$$;
-
 -- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
 create function millrace.follow_ages(p_limit int) returns void
 language plpgsql
@@ -138,6 +65,9 @@ declare
   v_held millrace.run_ages;
   v_counted record;
   v_sums bigint[];
+  v_median float8;
+  v_p95 float8;
+  v_bounds float8[] := millrace.bucket_bounds();
 begin
   for v_pipeline in
     select p.* from millrace.pipelines p where p.sla is not null order by p.id
@@ -147,7 +77,47 @@ begin
     where a.pipeline_id = v_pipeline.id
     for update skip locked;
     continue when not found;
-    v_counted := millrace.count_ages(v_pipeline, v_held.last_key, p_limit);
+    v_median := (v_pipeline.sla ->> 'median_seconds')::float8 * 1000;
+    v_p95 := (v_pipeline.sla ->> 'p95_seconds')::float8 * 1000;
+    with run as materialized (
+      select u.entity_id, date_part('epoch', millrace.now() - min(u.since)) * 1000 as age
+      from (
+        (select r.entity_id, coalesce(r.since, r.created_at) as since
+         from millrace.runs r
+         where r.pipeline_id = v_pipeline.id
+           and r.status = 'running'
+           and r.entity_id > v_held.last_key
+         order by r.entity_id
+         limit p_limit)
+        union all
+        (select b.entity_id, coalesce(r.since, r.created_at)
+         from millrace.stages s
+         cross join lateral (
+           select o.entity_id, o.run_id
+           from millrace.bypassed o
+           where o.stage_id = s.id and o.entity_id > v_held.last_key
+           order by o.entity_id
+           limit p_limit) b
+         join millrace.runs r on r.id = b.run_id
+         where s.pipeline_id = v_pipeline.id)) u
+      group by u.entity_id
+      order by u.entity_id
+      limit p_limit
+    ), bucket as (
+      select width_bucket(r.age, v_bounds) as place, count(*) as n
+      from run r
+      where r.age > least(v_median, v_p95)
+      group by 1
+    )
+    select array(
+        select coalesce(b.n, 0)
+        from generate_series(0, 15) i
+        left join bucket b on b.place = i
+        order by i)
+      || (select array[count(*) filter (where r.age > v_median),
+          count(*) filter (where r.age > v_p95)] from run r) as ages,
+      (select max(r.entity_id) from run r having count(*) = p_limit) as last_key
+    into v_counted;
     v_sums := array(
       select coalesce(u.a, 0) + coalesce(u.b, 0)
       from unnest(v_held.counting, v_counted.ages) with ordinality u(a, b, place)
@@ -183,6 +153,11 @@ begin
 end
 $$;
 
+-- One row a pipeline that bounds its runs: median and 95th percentile in seconds, from the start of
+-- a row's first run to the end of the one that is whole, of those that came to their end in the
+-- last hour and those under way that are overdue (past the shorter bound), which count with their
+-- age. ok: both keep to their bounds. Up to one sweep late; with over 5000 live runs, as of
+-- counted_at.
 create or replace view millrace.run_slas as
 select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
   b.median_bound, b.p95_bound,
@@ -218,12 +193,6 @@ cross join lateral (
 ) q
 where p.sla is not null
 order by p.name;
-comment on view millrace.run_slas is
-  'One row a pipeline that bounds its runs: median and 95th percentile in seconds, from the start '
-  'of a row''s first run to the end of the one that is whole, of those that came to their end in '
-  'the last hour and those under way that are overdue (past the shorter bound), which count with '
-  'their age. ok: both keep to their bounds. Up to one sweep late; with over 5000 live runs, as of '
-  'counted_at.';
 
 -- Looks at pipelines whose runs take longer than their bounds.
 create function millrace.run_sla_findings()

@@ -1,6 +1,6 @@
 -- What a table must have before a pipeline can be attached to it
 
--- Writes the statement that adds a stage's seven columns to a table.
+-- The statement that adds a stage's seven columns to a table.
 create function millrace.stage_columns_ddl(p_table text, p_stage text) returns text
 language sql immutable
 as $$
@@ -15,12 +15,9 @@ as $$
     p_table, c.names[1], c.names[2], c.names[3], c.names[4], c.names[5], c.names[6], c.names[7])
   from (select millrace.stage_columns(p_stage) as names) c
 $$;
-comment on function millrace.stage_columns_ddl(text, text) is
-  'The statement that adds a stage''s seven columns to a table.';
 
--- Raises MR001 where a constraint on a status column refuses a status that the engine writes. A
--- constraint of the user's own that refuses one of the words would fail whatever leads to it, the
--- stage before a skipped one too. One that reads several columns cannot be asked beforehand.
+-- Raises MR001 where a user's constraint on a status column refuses a status that the engine
+-- writes: transitions would fail. A constraint over several columns cannot be asked beforehand.
 create function millrace.check_status_words(p_table regclass, p_stages text[])
 returns void
 language plpgsql
@@ -57,10 +54,9 @@ begin
 end
 $$;
 
--- Raises MR001 unless the table is one whose every write the triggers of attach() see. Statement
--- triggers see what is written to the table that they stand on and to no other. What is written
--- straight to a partition, or to a table that inherits from this one, would start nothing and leave
--- runs without rows behind; so would a crash that empties an unlogged table.
+-- Raises MR001 unless the triggers of attach() see every write of the table. What is written
+-- straight to a partition, or to an inheriting table, would start nothing and leave runs without
+-- rows; so would a crash that empties an unlogged table.
 create function millrace.check_table(p_table regclass) returns void
 language plpgsql stable
 as $$
@@ -90,16 +86,41 @@ begin
 end
 $$;
 
--- Raises MR001 where values of the key have not one text each in all sessions. Runs are filed under
--- the key's text. So each value must have one, the same whatever a session's DateStyle, TimeZone,
--- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
--- where no scale is declared, and so are 'a' and 'A' under some collations.
-create function millrace.check_key(p_pipeline millrace.pipelines) returns void
-language plpgsql stable
+-- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
+create function millrace.check_columns(
+  p_pipeline millrace.pipelines, p_stages text[]
+) returns void
+language plpgsql
 as $$
 declare
   v_key record;
 begin
+  if not exists (
+      select from pg_attribute a
+      where a.attrelid = p_pipeline.entity_table
+        and a.attname = p_pipeline.entity_key
+        and not a.attisdropped) then
+    raise exception 'entity.key is %, but table % has no such column',
+      p_pipeline.entity_key, p_pipeline.entity_table
+      using errcode = 'MR001', hint = 'Name the primary key''s column.';
+  end if;
+  if not exists (
+      select from pg_index i
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_pipeline.entity_table
+        and i.indisunique
+        and i.indisvalid
+        and i.indpred is null
+        and i.indnkeyatts = 1
+        and a.attname = p_pipeline.entity_key) then
+    raise exception 'entity.key is %, which is not unique in table %',
+      p_pipeline.entity_key, p_pipeline.entity_table
+      using errcode = 'MR001', hint = 'Make it the primary key.';
+  end if;
+  -- Runs are filed under the key's text. So each value must have one, the same whatever a session's
+  -- DateStyle, TimeZone, extra_float_digits or bytea_output, and equal values must have the same:
+  -- 1.0 and 1.00 are equal where no scale is declared, and so are 'a' and 'A' under some
+  -- collations.
   with recursive step as (
     select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
       format_type(a.atttypid, a.atttypmod) as name
@@ -139,39 +160,6 @@ begin
           'alter table %s alter %I type %s collate "default";',
           p_pipeline.entity_table, p_pipeline.entity_key, v_key.name);
   end if;
-end
-$$;
-
--- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
-create function millrace.check_columns(
-  p_pipeline millrace.pipelines, p_stages text[]
-) returns void
-language plpgsql
-as $$
-begin
-  if not exists (
-      select from pg_attribute a
-      where a.attrelid = p_pipeline.entity_table
-        and a.attname = p_pipeline.entity_key
-        and not a.attisdropped) then
-    raise exception 'entity.key is %, but table % has no such column',
-      p_pipeline.entity_key, p_pipeline.entity_table
-      using errcode = 'MR001', hint = 'Name the primary key''s column.';
-  end if;
-  if not exists (
-      select from pg_index i
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indrelid = p_pipeline.entity_table
-        and i.indisunique
-        and i.indisvalid
-        and i.indpred is null
-        and i.indnkeyatts = 1
-        and a.attname = p_pipeline.entity_key) then
-    raise exception 'entity.key is %, which is not unique in table %',
-      p_pipeline.entity_key, p_pipeline.entity_table
-      using errcode = 'MR001', hint = 'Make it the primary key.';
-  end if;
-  perform millrace.check_key(p_pipeline);
   if p_pipeline.projection = 'columns' then
     perform millrace.check_projected(p_pipeline, p_stages);
     perform millrace.check_status_words(p_pipeline.entity_table, p_stages);

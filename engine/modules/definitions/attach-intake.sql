@@ -1,7 +1,7 @@
 -- What attach() writes to take in statuses that users write
 
--- Writes the column in which a pipeline's __intake function collects, in its one pass over the
--- rows, what was written to one stage's status. p_was is what the old status is read from.
+-- Writes the column of a pipeline's __intake function that collects what was written to one stage's
+-- status. p_was: where the old status is read from.
 create function millrace.written_rows(
   p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text
 ) returns text
@@ -28,9 +28,8 @@ begin
 end
 $$;
 
--- Writes what a pipeline's __intake function does for one kind of statement. One pass over the rows
--- finds what was written to which stages: mostly nothing, and a bulk update writes one. Rows are
--- taken in the order of their keys.
+-- Writes the body of a pipeline's __intake function for one kind of statement: one pass over the
+-- rows, in the order of their keys, since a bulk update mostly writes one stage.
 create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text
@@ -66,8 +65,7 @@ as $$
 $$;
 
 -- Creates the __intake function of a pipeline and its triggers. Without nested loops: a session
--- keeps its plan, and one made for a row or two would compare all rows of a bulk update with each
--- other.
+-- keeps its plan, and one made for a row or two would compare all rows of a bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 returns void
 language plpgsql

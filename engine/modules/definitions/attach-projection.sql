@@ -1,7 +1,7 @@
 -- What attach() writes to show a pipeline's runs on its entities
 
--- Writes one branch of a pipeline's __apply_outcomes function: what a transition of one stage
--- writes into its columns, and into the status of those that became ready with it.
+-- Writes one branch of a pipeline's __apply_outcomes function: a transition's values for the
+-- columns of one stage, and for the status of stages that became ready.
 create function millrace.projection_branch(
   p_pipeline millrace.pipelines, p_stage_id int, p_stage text
 ) returns text
@@ -70,8 +70,8 @@ end $f$, p_branches));
 end
 $write$;
 
--- Creates the __apply_outcomes, __started and __queued functions of a pipeline. What starting over
--- writes holds for whichever stages a run's version lets start over.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline, for whichever
+-- stages a run's version lets start over.
 create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void

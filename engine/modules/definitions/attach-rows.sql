@@ -1,8 +1,7 @@
 -- What attach() writes to lock and read the rows of a pipeline
 
--- Creates the __rows and __sizes functions of a pipeline. A column that is added later is neither
--- sent nor counted until attach() is called again. A row that may be larger than p_each is not
--- built at all.
+-- Creates the __rows and __sizes functions of a pipeline. A column that is added later needs
+-- attach() again. A row that may be larger than p_each is not built.
 create function millrace.write_rows(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
@@ -39,29 +38,6 @@ begin
     select (select %s from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
 end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false), v_row));
-end
-$write$;
-
--- Creates the __lock function of a pipeline.
-create function millrace.write_lock(p_pipeline millrace.pipelines, p_key_type text)
-returns void
-language plpgsql
-as $write$
-begin
-  perform millrace.write_function(format(
-    '%I(p_ids text[], p_wait boolean default false) returns text[]',
-    p_pipeline.name || '__lock'), format($f$
-#variable_conflict use_variable
-begin
-  if p_wait then
-    return array(
-      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
-      order by e.%1$I for no key update);
-  end if;
-  return array(
-    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
-    order by e.%1$I for no key update skip locked);
-end $f$, p_pipeline.entity_key, p_pipeline.entity_table, p_key_type));
 end
 $write$;
 

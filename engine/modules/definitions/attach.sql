@@ -16,34 +16,9 @@
 --   leads__queued(stage, dependents, ids)    shows starting over
 --   leads__since()                           when a status began, where there is a history
 
--- Drops the triggers of a pipeline that its present definition has no use for, since it has moved
--- to another table or ended its projection.
-create function millrace.detach_old(p_pipeline millrace.pipelines) returns void
-language plpgsql
-as $$
-declare
-  v_trigger record;
-begin
-  for v_trigger in
-    select t.tgname, t.tgrelid::regclass as relation
-    from pg_trigger t
-    join pg_proc f on f.oid = t.tgfoid
-    where f.pronamespace = 'millrace'::regnamespace
-      and f.proname = any (array[p_pipeline.name || '__intake',
-        p_pipeline.name || '__deleted', p_pipeline.name || '__key',
-        p_pipeline.name || '__since'])
-      and (t.tgrelid <> p_pipeline.entity_table
-        or p_pipeline.projection = 'none' and f.proname = p_pipeline.name || '__intake'
-        or p_pipeline.projection <> 'status' and f.proname = p_pipeline.name || '__since')
-  loop
-    execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
-  end loop;
-end
-$$;
-
 -- Creates lock_entities, rows_of_entities, sizes_of_entities, asked_of_entities and
--- project_entities, which lead from the engine to the functions of each
--- pipeline; static as well, with one branch a pipeline.
+-- project_entities, which lead from the engine to the functions of each pipeline; static, with one
+-- branch a pipeline.
 create function millrace.write_dispatch() returns void
 language plpgsql
 as $write$
@@ -88,9 +63,8 @@ begin
 end
 $write$;
 
--- Creates project_entities(), the one way to the projecting statements of all pipelines: what
--- transitions write (settle), a claim (started), or starting over (queued). It announces them to
--- the intake triggers, by the depth of triggers that they run at.
+-- Creates project_entities(), which shows transitions (settle), claims (started) and starts over
+-- (queued) of all pipelines, and announces them to the intake triggers by the depth of triggers.
 create function millrace.write_project_entities(p_ids int[], p_names text[])
 returns void
 language plpgsql
@@ -129,21 +103,19 @@ end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, v_branch
 end
 $write$;
 
+-- Writes the functions and triggers that tie a pipeline to its entity table. Call it again after
+-- adding columns to the table; define() does.
 create function millrace.attach(p_pipeline text) returns void
 language plpgsql
 as $$
 declare
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_stages text[];
   v_columns text[];
   v_key_type text;
   v_function regprocedure;
+  v_trigger record;
 begin
-  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
-  if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
   v_stages := array(
     select s.name
     from millrace.version_stages vs
@@ -151,9 +123,35 @@ begin
     where vs.version_id = v_pipeline.current_version_id
     order by vs.position);
   perform millrace.check_columns(v_pipeline, v_stages);
-  perform millrace.detach_old(v_pipeline);
+  for v_trigger in
+    select t.tgname, t.tgrelid::regclass as relation
+    from pg_trigger t
+    join pg_proc f on f.oid = t.tgfoid
+    where f.pronamespace = 'millrace'::regnamespace
+      and f.proname = any (array[v_pipeline.name || '__intake',
+        v_pipeline.name || '__deleted', v_pipeline.name || '__key',
+        v_pipeline.name || '__since'])
+      and (t.tgrelid <> v_pipeline.entity_table
+        or v_pipeline.projection = 'none' and f.proname = v_pipeline.name || '__intake'
+        or v_pipeline.projection <> 'status' and f.proname = v_pipeline.name || '__since')
+  loop
+    execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger.relation);
+  end loop;
   v_key_type := millrace.key_type(v_pipeline);
-  perform millrace.write_lock(v_pipeline, v_key_type);
+  perform millrace.write_function(format(
+    '%I(p_ids text[], p_wait boolean default false) returns text[]',
+    v_pipeline.name || '__lock'), format($f$
+#variable_conflict use_variable
+begin
+  if p_wait then
+    return array(
+      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+      order by e.%1$I for no key update);
+  end if;
+  return array(
+    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
+    order by e.%1$I for no key update skip locked);
+end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
   v_columns := array(
     select c
     from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
@@ -184,6 +182,3 @@ begin
   end loop;
 end
 $$;
-comment on function millrace.attach(text) is
-  'Writes the functions and triggers that tie a pipeline to its entity table. Call it again after '
-  'adding columns to the table; define() does.';

@@ -1,40 +1,9 @@
 -- What a definition may say
 --
--- definePipeline() holds a definition, and the compiler beside it checks its shape and what its
--- stages say of one another. millrace.define() takes what the compiler has written, and checks here
--- what the database alone knows: which tables, columns, functions and pipelines there are, and what
--- Postgres can read. Each function raises MR001, with the field, what was found and the remedy, or
--- does nothing.
-
--- Raises MR001 unless a definition is as the compiler of this release has written it.
-create function millrace.check_compiled(p_definition jsonb) returns void
-language plpgsql immutable
-as $$
-declare
-  v_compiler text := '1';
-  v_why text := case
-    when jsonb_typeof(p_definition) is distinct from 'object'
-      or not p_definition ?& array['compiler', 'digest'] then 'is not compiled'
-    when p_definition ->> 'compiler' <> v_compiler
-      then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
-        p_definition ->> 'compiler', v_compiler)
-    when p_definition ->> 'digest'
-      <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
-      then 'was changed after it was compiled'
-  end;
-begin
-  if v_why is not null then
-    raise exception 'the definition% %', case
-        when jsonb_typeof(p_definition) = 'object' and p_definition ? 'pipeline'
-          then ' of pipeline ' || (p_definition ->> 'pipeline')
-        else ''
-      end, v_why
-      using errcode = 'MR001',
-        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run '
-          'pipelines:sync` of this release, which checks and compiles it.';
-  end if;
-end
-$$;
+-- The compiler beside definePipeline() checks a definition's shape and what its stages say of one
+-- another. millrace.define() checks what the database alone knows: tables, columns, functions and
+-- pipelines, and what Postgres can read. Each function raises MR001 with the field, what was found
+-- and the remedy.
 
 -- Finds the table with this name; null when there is none. Of a name with too many dots, or with
 -- brackets, Postgres raises an error of its own that names no field.
@@ -58,21 +27,6 @@ begin
 exception when syntax_error or feature_not_supported or invalid_name then
   return null;
 end
-$$;
-
--- Finds the stage of a pipeline, a dropped one too, for which the engine keeps this column.
-create function millrace.stage_with_column(p_pipeline_id int, p_column text)
-returns text
-language sql stable
-as $$
-  select s.name
-  from millrace.pipelines p
-  join millrace.stages s on s.pipeline_id = p.id
-  where p.id = p_pipeline_id
-    and (p.projection = 'columns' and p_column = any (millrace.stage_columns(s.name))
-      or p_column = any (millrace.status_columns(p.status)))
-  order by s.id
-  limit 1
 $$;
 
 -- Raises MR001 unless the table of a definition exists, and every column that it names, of a type
@@ -113,8 +67,8 @@ begin
 end
 $$;
 
--- Raises MR001 where a path of a definition asks for a column that the engine keeps for a stage, of
--- this definition or of the pipeline as it was: no path sees it.
+-- Raises MR001 where a path asks for a column that the engine keeps for a stage, of this definition
+-- or of the pipeline as it was.
 create function millrace.check_read_columns(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql stable
@@ -125,9 +79,12 @@ begin
   select c.field, c."column", s.name as stage
   into v_kept
   from jsonb_to_recordset(p_definition -> 'columns') c(field text, "column" text, read boolean)
-  cross join lateral millrace.stage_with_column(p_pipeline_id, c."column") s(name)
+  join millrace.pipelines p on p.id = p_pipeline_id
+  join millrace.stages s on s.pipeline_id = p.id
   where c.read
-    and s.name is not null
+    and (p.projection = 'columns' and c."column" = any (millrace.stage_columns(s.name))
+      or c."column" = any (millrace.status_columns(p.status)))
+  order by s.id
   limit 1;
   if found then
     raise exception '% asks for $.entity.%, which the engine keeps for stage % and which no path '
@@ -222,8 +179,30 @@ as $$
 declare
   v_seconds text := millrace.setting('worker_seconds');
   v_stage jsonb;
+  v_compiler text;
+  v_why text;
 begin
-  perform millrace.check_compiled(p_definition);
+  v_compiler := '1';
+  v_why := case
+    when jsonb_typeof(p_definition) is distinct from 'object'
+      or not p_definition ?& array['compiler', 'digest'] then 'is not compiled'
+    when p_definition ->> 'compiler' <> v_compiler
+      then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
+        p_definition ->> 'compiler', v_compiler)
+    when p_definition ->> 'digest'
+      <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
+      then 'was changed after it was compiled'
+  end;
+  if v_why is not null then
+    raise exception 'the definition% %', case
+        when jsonb_typeof(p_definition) = 'object' and p_definition ? 'pipeline'
+          then ' of pipeline ' || (p_definition ->> 'pipeline')
+        else ''
+      end, v_why
+      using errcode = 'MR001',
+        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run '
+          'pipelines:sync` of this release, which checks and compiles it.';
+  end if;
   perform millrace.check_paths(p_definition);
   perform millrace.check_named_columns(p_definition);
   perform millrace.check_named_functions(p_definition);

@@ -57,90 +57,6 @@ as $$
     order by s.id)
 $$;
 
--- Writes the graph of a new version. The stages that its thresholds count are watched from now on,
--- and a mark of a stage or a pipeline is never taken back: former versions may need it.
-create function millrace.save_version_stages(
-  p_pipeline_id int,
-  p_version_id int,
-  p_stages jsonb)
-returns void
-language plpgsql
-as $$
-begin
-  insert into millrace.version_stages (
-    version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
-    given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
-  select p_version_id, t.id, s.position,
-    millrace.stage_ids(p_pipeline_id, s.needs), millrace.stage_ids(p_pipeline_id, s.dependents),
-    s.is_sink, s.unconditional, s.when_path, s.otherwise, s.given_path, s.unchanged_path,
-    s.on_demand, s.ends,
-    coalesce((
-      select jsonb_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
-        order by m.id, c.id)
-      from jsonb_to_recordset(s.after) a(map text, stage text, kind text, n int)
-      join millrace.stages m on m.pipeline_id = p_pipeline_id and m.name = a.map
-      join millrace.pipelines p on p.name = m.child ->> 'pipeline'
-      join millrace.stages c on c.pipeline_id = p.id and c.name = a.stage), '[]'),
-    (select c.id from millrace.pipelines c where c.name = s.child ->> 'pipeline')
-  from jsonb_to_recordset(p_stages) s(
-    name text, position int, needs text[], dependents text[], is_sink boolean,
-    unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
-    unchanged_path jsonpath, on_demand boolean, ends jsonb, after jsonb, child jsonb)
-  join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name;
-  update millrace.stages t
-  set has_ends = t.has_ends or vs.ends is not null,
-    has_unchanged = t.has_unchanged or vs.unchanged_path is not null
-  from millrace.version_stages vs
-  where vs.version_id = p_version_id
-    and t.id = vs.stage_id
-    and (vs.ends is not null or vs.unchanged_path is not null);
-  update millrace.stages t
-  set counted_by_parent = true
-  from millrace.version_stages vs, jsonb_array_elements(vs.after) a
-  where vs.version_id = p_version_id
-    and t.id = (a ->> 'stage')::int
-    and not t.counted_by_parent;
-  update millrace.pipelines p
-  set is_child = true
-  from millrace.version_stages vs
-  where vs.version_id = p_version_id
-    and p.id = vs.child_pipeline_id
-    and not p.is_child;
-  update millrace.pipelines p
-  set has_given = true
-  from millrace.version_stages vs
-  where vs.version_id = p_version_id
-    and vs.given_path is not null
-    and p.id = p_pipeline_id
-    and not p.has_given;
-end
-$$;
-
--- Marks the stages right after which some version has a stage that is not unconditional. A new kind
--- may have changed that in former versions too: for a stage that waits for a person or a child run
--- now, or is a gate, no worker is to be queued there.
-create function millrace.note_awaited(p_pipeline_id int) returns void
-language plpgsql
-as $$
-begin
-  update millrace.version_stages vs
-  set unconditional = false
-  from millrace.stages t
-  where t.pipeline_id = p_pipeline_id
-    and t.kind in ('manual', 'pipeline', 'gate')
-    and vs.stage_id = t.id
-    and vs.unconditional;
-  update millrace.stages t
-  set has_conditional_followers = true
-  from millrace.versions v
-  join millrace.version_stages f on f.version_id = v.id and not f.unconditional
-  where v.pipeline_id = p_pipeline_id
-    and t.pipeline_id = p_pipeline_id
-    and not t.has_conditional_followers
-    and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
-end
-$$;
-
 -- Finds the version with this graph: the current one when it is the same, else a new one that is
 -- current from now on.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
@@ -164,13 +80,60 @@ begin
   from millrace.versions v
   where v.pipeline_id = p_pipeline_id
   returning id into v_id;
-  perform millrace.save_version_stages(p_pipeline_id, v_id, p_definition -> 'stages');
+  -- The stages that its thresholds count are watched from now on, and a mark of a stage or a
+  -- pipeline is never taken back: former versions may need it.
+  insert into millrace.version_stages (
+    version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
+    given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
+  select v_id, t.id, s.position,
+    millrace.stage_ids(p_pipeline_id, s.needs), millrace.stage_ids(p_pipeline_id, s.dependents),
+    s.is_sink, s.unconditional, s.when_path, s.otherwise, s.given_path, s.unchanged_path,
+    s.on_demand, s.ends,
+    coalesce((
+      select jsonb_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
+        order by m.id, c.id)
+      from jsonb_to_recordset(s.after) a(map text, stage text, kind text, n int)
+      join millrace.stages m on m.pipeline_id = p_pipeline_id and m.name = a.map
+      join millrace.pipelines p on p.name = m.child ->> 'pipeline'
+      join millrace.stages c on c.pipeline_id = p.id and c.name = a.stage), '[]'),
+    (select c.id from millrace.pipelines c where c.name = s.child ->> 'pipeline')
+  from jsonb_to_recordset((p_definition -> 'stages')) s(
+    name text, position int, needs text[], dependents text[], is_sink boolean,
+    unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
+    unchanged_path jsonpath, on_demand boolean, ends jsonb, after jsonb, child jsonb)
+  join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name;
+  update millrace.stages t
+  set has_ends = t.has_ends or vs.ends is not null,
+    has_unchanged = t.has_unchanged or vs.unchanged_path is not null
+  from millrace.version_stages vs
+  where vs.version_id = v_id
+    and t.id = vs.stage_id
+    and (vs.ends is not null or vs.unchanged_path is not null);
+  update millrace.stages t
+  set counted_by_parent = true
+  from millrace.version_stages vs, jsonb_array_elements(vs.after) a
+  where vs.version_id = v_id
+    and t.id = (a ->> 'stage')::int
+    and not t.counted_by_parent;
+  update millrace.pipelines p
+  set is_child = true
+  from millrace.version_stages vs
+  where vs.version_id = v_id
+    and p.id = vs.child_pipeline_id
+    and not p.is_child;
+  update millrace.pipelines p
+  set has_given = true
+  from millrace.version_stages vs
+  where vs.version_id = v_id
+    and vs.given_path is not null
+    and p.id = p_pipeline_id
+    and not p.has_given;
   update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
   return v_id;
 end
 $$;
 
--- Adds to a table the seven columns of each of these stages; those that are there already stay.
+-- Adds to a table the seven columns that the projection keeps for each of these stages.
 create function millrace.add_columns(p_table regclass, variadic p_stages text[])
 returns void
 language plpgsql
@@ -183,16 +146,37 @@ begin
   end loop;
 end
 $$;
-comment on function millrace.add_columns(regclass, text[]) is
-  'Adds to a table the seven columns that the projection keeps for each of these stages.';
 
--- Writes the pipeline's own row and returns its id.
-create function millrace.save_pipeline(p_definition jsonb, p_table regclass) returns int
-language sql
+-- Defines a pipeline or changes it, as the compiler of definePipeline() has written it, and returns
+-- the number of its current version. Calling it again with the same definition changes nothing.
+create function millrace.define(p_definition jsonb) returns int
+language plpgsql
 as $$
+declare
+  v_name text := p_definition ->> 'pipeline';
+  v_table regclass;
+  v_pipeline_id int;
+  v_version_id int;
+  v_changed jsonb;
+begin
+  perform millrace.check_definition(p_definition);
+  v_table := to_regclass(p_definition #>> '{entity,table}');
+  perform millrace.check_table(v_table);
+  perform millrace.lock_limits(v_name);
+  -- Without a projection, who begins a run has only locked its row; and where rows are shown anew,
+  -- nobody may hold one.
+  execute format('lock table %s in %s mode', v_table, case
+    when p_definition #>> '{entity,projection}' = 'none'
+      or exists (select from millrace.changed_values(p_definition))
+      then 'exclusive'
+    else 'share row exclusive'
+  end);
+  v_changed := (
+    select jsonb_object_agg(c.was, c.now) from millrace.changed_values(p_definition) c);
+  perform millrace.check_moves_table(v_name, v_table, p_definition #>> '{entity,key}');
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
     label_column, trace_column, enabled)
-  select p_definition ->> 'pipeline', p_table, e.key, e.projection, e.metadata, e.label, e.trace,
+  select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
     coalesce((p_definition ->> 'enabled')::boolean, true)
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
@@ -204,53 +188,8 @@ as $$
     label_column = excluded.label_column,
     trace_column = excluded.trace_column,
     enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
-  returning p.id
-$$;
-
--- Locks the entity table that a definition is about to change. attach() would wait for whoever
--- writes the table in any case; waiting here, the checks see the runs that those begin. Without a
--- projection, who begins a run has only locked its row; and where rows are shown anew, nobody may
--- hold one.
-create function millrace.lock_table(p_definition jsonb, p_table regclass) returns void
-language plpgsql
-as $$
-begin
-  execute format('lock table %s in %s mode', p_table, case
-    when p_definition #>> '{entity,projection}' = 'none'
-      or exists (select from millrace.changed_values(p_definition))
-      then 'exclusive'
-    else 'share row exclusive'
-  end);
-end
-$$;
-
--- Defines a pipeline or changes it: checks the definition, and what it changes under live runs,
--- then writes it.
-create function millrace.define(p_definition jsonb) returns int
-language plpgsql
-as $$
-declare
-  v_name text := p_definition ->> 'pipeline';
-  v_table regclass;
-  v_key text := p_definition #>> '{entity,key}';
-  v_pipeline_id int;
-  v_version_id int;
-  v_changed jsonb;
-begin
-  perform millrace.check_definition(p_definition);
-  v_table := to_regclass(p_definition #>> '{entity,table}');
-  perform millrace.check_table(v_table);
-  perform millrace.lock_limits(v_name);
-  perform millrace.lock_table(p_definition, v_table);
-  v_changed := (
-    select jsonb_object_agg(c.was, c.now) from millrace.changed_values(p_definition) c);
-  perform millrace.check_moved(v_name, v_table, v_key);
-  perform millrace.check_parents(v_name, v_table, v_key);
-  v_pipeline_id := millrace.save_pipeline(p_definition, v_table);
-  perform millrace.check_dropped_stages(v_pipeline_id, p_definition);
-  perform millrace.check_counted_stages(v_pipeline_id, p_definition);
-  perform millrace.check_changed_kinds(v_pipeline_id, p_definition);
-  perform millrace.check_changed_children(v_pipeline_id, p_definition);
+  returning p.id into v_pipeline_id;
+  perform millrace.check_changed_stages(v_pipeline_id, p_definition);
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);
   perform millrace.save_limits(v_pipeline_id);
@@ -259,7 +198,23 @@ begin
   perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
   perform millrace.check_read_columns(v_pipeline_id, p_definition);
-  perform millrace.note_awaited(v_pipeline_id);
+  -- A new kind may have changed that in former versions too: for a stage that waits for a person or
+  -- a child run now, or is a gate, no worker is to be queued there.
+  update millrace.version_stages vs
+  set unconditional = false
+  from millrace.stages t
+  where t.pipeline_id = v_pipeline_id
+    and t.kind in ('manual', 'pipeline', 'gate')
+    and vs.stage_id = t.id
+    and vs.unconditional;
+  update millrace.stages t
+  set has_conditional_followers = true
+  from millrace.versions v
+  join millrace.version_stages f on f.version_id = v.id and not f.unconditional
+  where v.pipeline_id = v_pipeline_id
+    and t.pipeline_id = v_pipeline_id
+    and not t.has_conditional_followers
+    and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.hook_defined(v_pipeline_id, p_definition);
   perform millrace.warn_of_label(v_pipeline_id);
@@ -279,7 +234,3 @@ begin
   return (select v.number from millrace.versions v where v.id = v_version_id);
 end
 $$;
-comment on function millrace.define(jsonb) is
-  'Defines a pipeline or changes it, as the compiler of definePipeline() has written it, and '
-  'returns the number of its current version. Calling it again with the same definition changes '
-  'nothing.';

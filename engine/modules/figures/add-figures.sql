@@ -1,11 +1,10 @@
 -- Adding pulses up: minutes, hours and totals
 --
--- The sweep takes pulses away and adds them to all three tables in one statement, hence one
--- snapshot. What comes late is added to the minute in which it happened. The statements are built
--- from one list of columns, since each would name forty of them twice.
+-- One statement deletes pulses and adds them to all three tables, hence one snapshot. A late pulse
+-- goes to the minute in which it happened. The statements are built from one list of columns, since
+-- each would name forty of them twice.
 
--- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none. From
--- there on each is about three times as long as the one before it.
+-- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none.
 create function millrace.bucket_bounds() returns float8[]
 language sql immutable
 as $$
@@ -41,9 +40,8 @@ as $$
     group by 1) f
 $$;
 
--- Says as SQL how pulses that were taken (taken) add up to rows of millrace.minutes (delta). Times
--- are counted by bucket first, those of the queue 16 places further on, so that many columns are
--- made of few rows.
+-- Writes as SQL how deleted pulses (taken) add up to rows of millrace.minutes (delta). Times are
+-- counted by bucket first, those of the queue 16 places further on.
 create function millrace.delta_sql() returns text
 language sql immutable
 as $$
@@ -91,39 +89,6 @@ as $$
       from generate_series(0, 31) i))
 $$;
 
--- Says as SQL which counts by error code rows of minutes, hours or totals come to: those that they
--- have and the new ones (coded). The 20 most frequent codes keep theirs, the rest is "other". All
--- at once, since calls for a thousand stages would take most of the time.
-create function millrace.codes_sql(p_table text, p_time text, p_at text) returns text
-language sql immutable
-as $$
-  select format($q$
-    select f.pipeline_id, f.stage_id, f.at,
-      case
-        when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
-        else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
-      end as codes
-    from (
-      select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
-      from (
-        select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
-        from coded d
-        union all
-        select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
-        from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
-        cross join lateral (
-          select t.codes
-          from millrace.%2$I t
-          where t.pipeline_id = w.pipeline_id
-            and t.stage_id = w.stage_id
-            %3$s
-          limit 1) t
-        cross join lateral jsonb_each_text(t.codes) o) k
-      group by 1, 2, 3, 4) f
-    group by 1, 2, 3$q$,
-    p_at, p_table, 'and t.' || p_time || ' = w.at')
-$$;
-
 -- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
 -- the time, null for totals.
 create function millrace.adding_sql(p_table text, p_time text) returns text
@@ -142,7 +107,32 @@ as $$
     returning 1$q$,
     p_table, p_time || ',', string_agg(c, ', '), 's.at' || left(p_time, 0) || ',', a.at,
     string_agg(format('coalesce(sum(d.%1$s), 0) as %1$s', c), ', '),
-    millrace.codes_sql(p_table, p_time, a.at),
+    (
+      select format($q$
+        select f.pipeline_id, f.stage_id, f.at,
+          case
+            when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
+            else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
+          end as codes
+        from (
+          select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
+          from (
+            select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
+            from coded d
+            union all
+            select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
+            from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
+            cross join lateral (
+              select t.codes
+              from millrace.%2$I t
+              where t.pipeline_id = w.pipeline_id
+                and t.stage_id = w.stage_id
+                %3$s
+              limit 1) t
+            cross join lateral jsonb_each_text(t.codes) o) k
+          group by 1, 2, 3, 4) f
+        group by 1, 2, 3$q$,
+        a.at, p_table, 'and t.' || p_time || ' = w.at')),
     concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
     string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
   from unnest(millrace.figure_columns()) c
@@ -154,9 +144,9 @@ as $$
   group by a.at
 $$;
 
--- Adds up to so many pulses up; returns how many. It hashes, however its caller plans: there may be
--- some thousand groups of a hundred thousand times. While somebody else does so it does nothing.
-create function millrace.fold_figures(p_limit int default 3000) returns int
+-- Adds up to so many pulses to the figures; returns how many. It hashes, however its caller plans:
+-- there may be some thousand groups. While another sweep does so it does nothing.
+create function millrace.add_pulses(p_limit int default 3000) returns int
 language plpgsql
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
@@ -164,7 +154,7 @@ as $$
 declare
   v_taken int;
 begin
-  if not pg_try_advisory_xact_lock(hashtext('millrace.fold_figures')) then
+  if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then
     return 0;
   end if;
   execute format($q$
@@ -182,8 +172,8 @@ begin
 end
 $$;
 
--- Deletes figures that are older than the settings say, some thousand at a time: by the keys of the
--- totals, which all of them have. Not while somebody else does so.
+-- Deletes figures older than the settings say, some thousand at a time, by the keys of the totals.
+-- Not while another sweep does so.
 create function millrace.prune_figures(p_limit int default 10000) returns int
 language plpgsql
 as $$
@@ -251,21 +241,10 @@ declare
   v_taken int;
 begin
   loop
-    v_taken := millrace.fold_figures();
+    v_taken := millrace.add_pulses();
     v_pulses := v_pulses + v_taken;
     exit when v_taken < 3000 or millrace.now() > v_until;
   end loop;
   return v_pulses;
-end
-$$;
-
--- Deletes what is older than it is kept, some thousand at a time: figures, lines of the journal,
--- and what was spent in windows that are over.
-create function millrace.prune_old() returns void
-language plpgsql
-as $$
-begin
-  perform millrace.prune_journal();
-  perform millrace.prune_figures();
 end
 $$;

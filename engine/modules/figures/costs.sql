@@ -1,9 +1,8 @@
 -- Costs: what a run has cost
 --
--- An attempt keeps what it used, one that failed too; usage.cost_usd is its price in US dollars.
--- What a run costs is what its attempts and those of all its descendants cost. Where nobody named a
--- price the cost is null, not 0. A result taken over from an earlier run brings no usage along, so
--- that it is paid for once.
+-- A run costs what its attempts, failed ones too, and those of its descendants cost
+-- (usage.cost_usd). Without a price the cost is null. A result taken over from an earlier run
+-- brings no usage along, so that it is paid for once.
 
 -- Lists every attempt of these runs and of their descendants (paid_by), with its cost, under the
 -- run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had
@@ -55,9 +54,8 @@ begin
 end
 $$;
 
--- Keeps with their parents what children have cost, before their runs are deleted or leave a
--- fan-out. It may hash: its caller plans with look-ups alone, by which each child would be compared
--- with all.
+-- Keeps with their parents the costs of children, before their runs are deleted or leave a fan-out.
+-- It may hash, though its caller plans with look-ups alone.
 create function millrace.keep_costs(p_run_ids bigint[]) returns void
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = on
@@ -102,22 +100,8 @@ begin
 end
 $$;
 
--- Adds costs by stage up.
-create function millrace.sum_costs(p_one jsonb, p_other jsonb) returns jsonb
-language sql immutable
-as $$
-  select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
-  from (
-    select c.key as stage, sum(c.value::numeric) as cost
-    from (
-      select * from jsonb_each_text(p_one)
-      union all
-      select * from jsonb_each_text(p_other)) c
-    group by c.key) s
-$$;
-
--- Keeps of runs that are about to be pruned what they have cost, and the last of each row. A child
--- is counted to its parent. It may hash, as keep_costs() may.
+-- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
+-- its parent. It may hash, as keep_costs() may.
 create function millrace.keep_former_runs(p_run_ids bigint[]) returns void
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = on
@@ -152,23 +136,30 @@ begin
   order by r.pipeline_id, r.entity_id, r.id desc
   on conflict on constraint former_runs_pkey do update
   set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
-    metadata = excluded.metadata, costs = millrace.sum_costs(f.costs, excluded.costs),
+    metadata = excluded.metadata, costs = (
+      select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
+      from (
+        select c.key as stage, sum(c.value::numeric) as cost
+        from (
+          select * from jsonb_each_text(f.costs)
+          union all
+          select * from jsonb_each_text(excluded.costs)) c
+        group by c.key) s),
     created_at = excluded.created_at, started_at = excluded.started_at,
     finished_at = excluded.finished_at;
 end
 $$;
 
--- Sums the cost of one run up.
+-- What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its
+-- descendants. Null where none named a price.
 create function millrace.cost_of(p_run bigint) returns numeric
 language sql stable
 as $$
   select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c
 $$;
-comment on function millrace.cost_of(bigint) is
-  'What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of '
-  'its descendants. Null where none named a price.';
 
--- Sums the cost of one run up, stage by stage.
+-- What each stage of a run has cost so far in US dollars, its children counted to it, and how many
+-- attempts of its own it has.
 create function millrace.stage_costs(p_run bigint)
 returns table (stage text, attempts int, cost_usd numeric)
 language plpgsql stable
@@ -186,12 +177,12 @@ begin
   order by vs.position;
 end
 $$;
-comment on function millrace.stage_costs(bigint) is
-  'What each stage of a run has cost so far in US dollars, its children counted to it, and how '
-  'many attempts of its own it has.';
 
 -- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
 -- rows alone that row-level security shows to the caller.
+
+-- What all runs of these rows through a pipeline have cost in US dollars, their descendants and
+-- those that were pruned included. Null where nobody named a price.
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 language sql stable security definer
@@ -213,9 +204,6 @@ as $$
     where p.name = p_pipeline
       and f.entity_id = any (p_entity_ids)) c
 $$;
-comment on function millrace_evidence.entity_costs(text, text[]) is
-  'What all runs of these rows through a pipeline have cost in US dollars, their descendants and '
-  'those that were pruned included. Null where nobody named a price.';
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 grant execute on function millrace_evidence.entity_costs(text, text[])
   to authenticated, service_role;

@@ -1,7 +1,7 @@
 -- What must hold of figures
 
--- What the figures tell so far, with the pulses that are still to be added up.
-create or replace view millrace.told_figures as
+-- What the totals tell, with the pulses that are still to be added up.
+create or replace view millrace.counted_figures as
 select t.pipeline_id, t.stage_id, o.outcome, o.n
 from millrace.totals t
 cross join lateral (
@@ -12,8 +12,6 @@ cross join lateral (
 union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
-comment on view millrace.told_figures is
-  'What the totals tell, with the pulses that are still to be added up.';
 
 -- Finds stages whose figures are no recount of their attempts.
 create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
@@ -25,7 +23,7 @@ with figure as (
     sum(t.n) filter (where t.outcome in ('failed', 'retried')) as failed,
     sum(t.n) filter (where t.outcome in ('skipped', 'copied')) as skipped,
     sum(t.n) filter (where t.outcome = 'cancelled') as cancelled
-  from millrace.told_figures t
+  from millrace.counted_figures t
   where t.stage_id <> 0
   group by t.stage_id
 ), recount as (
@@ -48,12 +46,9 @@ where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
   or r.failed > coalesce(f.failed, 0)
   or r.skipped > coalesce(f.skipped, 0)
   or r.cancelled > coalesce(f.cancelled, 0);
-comment on view millrace.figure_faults is
-  'Part of millrace.check_invariants(): figures that are no recount of the attempts.';
 
--- Finds runs that no figure counts, and hours that differ from their minutes. A run that goes on
--- again has several ends, so there may be more ends than runs; the oldest hour may have lost
--- minutes to the sweep.
+-- Finds runs that no figure counts, and hours that differ from their minutes. A reopened run has
+-- several ends; the oldest hour may have lost minutes to the sweep.
 create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
 select 'every run that is over is counted', null::bigint, null::bigint,
   format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
@@ -65,7 +60,7 @@ from (
   group by 1, 2) r
 where r.n > (
   select coalesce(sum(t.n), 0)
-  from millrace.told_figures t
+  from millrace.counted_figures t
   where t.pipeline_id = r.pipeline_id
     and t.stage_id = 0
     and t.outcome = r.outcome)
@@ -96,6 +91,3 @@ where h.hour > (
     or h.failed + h.retried <> s.failed
     or h.skipped + h.cancelled <> s.passed_over
     or h.cost_usd <> s.cost_usd);
-comment on view millrace.hour_faults is
-  'Part of millrace.check_invariants(): runs that no figure counts, and hours that differ from '
-  'their minutes.';

@@ -1,11 +1,8 @@
--- Figures: how many, how long, how dear
---
--- Whoever asks reads minutes and hours alone, so that an answer takes as long after ten million
--- attempts as after ten thousand. It is up to one sweep late: pulses are not read.
+-- Figures: how many, how long, how dear. They are read from minutes and hours alone, so that an
+-- answer takes as long after ten million attempts, up to one sweep late.
 
--- Estimates below which time (ms) so large a share of what the buckets count lies; null where they
--- count nothing. Within a bucket it takes times to lie evenly on a logarithmic scale. What is in
--- the last bucket is told by its lower bound.
+-- Estimates the time (ms) below which a share of the counted ones lies; null where there are none.
+-- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.
 create function millrace.bucket_quantile(p_counts bigint[], p_share float8)
 returns float8
 language plpgsql immutable
@@ -47,19 +44,14 @@ create function millrace.figures_of(
 language plpgsql stable
 as $$
 begin
-  select p.id into pipeline_id from millrace.pipelines p where p.name = p_pipeline;
-  if not found then
-    raise exception 'there is no pipeline %', coalesce(quote_literal(p_pipeline), 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
+  pipeline_id := (millrace.pipeline_named(p_pipeline)).id;
   stage_id := case when p_stage is null then 0
     else (millrace.stage_named(p_pipeline, p_stage)).id end;
 end
 $$;
 
--- Reads the figures of a stage from one time to before another: whole hours by the hour, what is
--- left at both ends by the minute. Where minutes are no longer kept it reads the hours that the
--- ends lie in. p_by_minute: by the minute wherever minutes are kept.
+-- Reads the figures of a stage: whole hours by the hour, both ends by the minute, or by their hours
+-- where minutes are no longer kept. p_by_minute: by the minute wherever minutes are kept.
 create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.minutes
@@ -138,7 +130,10 @@ begin
 end
 $$;
 
--- Tells what a stage, or a pipeline's runs, came to in a while.
+-- What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how
+-- many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds,
+-- cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to
+-- one sweep late; by the hour where the minutes are no longer kept.
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
@@ -170,37 +165,9 @@ begin
     from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
 end
 $$;
-comment on function millrace.figures(text, text, timestamptz, timestamptz) is
-  'What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how '
-  'many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds, '
-  'cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to '
-  'one sweep late; by the hour where the minutes are no longer kept.';
 
--- Raises MR002 about a series that could not be drawn.
-create function millrace.check_series(
-  p_from timestamptz, p_to timestamptz, p_step interval
-) returns void
-language plpgsql immutable
-as $$
-begin
-  if p_from is null or p_to is null or p_from >= p_to
-    or not isfinite(p_from) or not isfinite(p_to) then
-    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
-      using errcode = 'MR002', hint = 'Name both times.';
-  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
-    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
-    or extract(epoch from p_step)::numeric % 60 <> 0 then
-    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
-      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
-  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
-    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
-      p_step, p_from, p_to
-      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
-  end if;
-end
-$$;
-
--- Lists the same step by step. What is a whole number of hours begins on the hour, and so do days.
+-- What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones
+-- too. A step of whole hours or days begins on the hour or at midnight UTC.
 create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns table (
@@ -219,7 +186,20 @@ declare
     else 'minute' end;
   v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
 begin
-  perform millrace.check_series(p_from, p_to, p_step);
+  if p_from is null or p_to is null or p_from >= p_to
+    or not isfinite(p_from) or not isfinite(p_to) then
+    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+      using errcode = 'MR002', hint = 'Name both times.';
+  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
+    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
+    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+      p_step, p_from, p_to
+      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+  end if;
   return query
     select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
       coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
@@ -234,6 +214,3 @@ begin
     order by b;
 end
 $$;
-comment on function millrace.series(text, text, timestamptz, timestamptz, interval) is
-  'What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones '
-  'too. A step of whole hours or days begins on the hour or at midnight UTC.';

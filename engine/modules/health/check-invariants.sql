@@ -4,7 +4,8 @@
 -- a row for each breach. check_invariants() reads all of them whole, in one snapshot; check_slice()
 -- asks for the runs between two ids.
 
--- Proves what must always hold.
+-- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
+-- hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.
 create function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
@@ -21,6 +22,3 @@ as $$
   union all
   select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hook_faults() f
 $$;
-comment on function millrace.check_invariants() is
-  'Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement, '
-  'hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.';

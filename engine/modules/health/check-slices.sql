@@ -1,8 +1,6 @@
--- The invariants, in slices
---
--- The sweep checks so many runs each time, round and round, and begins a round an hour after it
--- ended one. What belongs to no run (metadata that is left over, the histories of status columns,
--- the sums of those with many children) only check_invariants() looks at.
+-- The invariants, in slices: the sweep checks so many runs each time, and begins a round an hour
+-- after it ended one. Only check_invariants() looks at what belongs to no run, such as left-over
+-- metadata and histories.
 
 -- Says where a slice of so many runs ends; the last one has no end, and so has what lost its run.
 create function millrace.slice_end(p_after bigint, p_limit int) returns bigint
@@ -18,54 +16,45 @@ as $$
     limit 1), 9223372036854775807)
 $$;
 
--- Checks the runs between two ids in one statement.
-create function millrace.check_between(p_after bigint, p_until bigint)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language sql stable
-as $$
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.run_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.attempt_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.job_faults f
-  where f.run_id > p_after and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.stage_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, p_until) f
-  union all
-  select f.rule, f.run_id, f.attempt_id, f.detail
-  from millrace.hook_faults_between(p_after, p_until) f
-$$;
-
--- Checks the next so many runs after one.
+-- What check_invariants() proves, for the next so many runs after the one with this id: it takes as
+-- long in a large database as in a small one. The sweep goes on from slice to slice.
 create function millrace.check_slice(p_after bigint, p_limit int)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language plpgsql stable
 set millrace.plan = by_index
 as $$
+declare
+  v_until bigint := millrace.slice_end(p_after, p_limit);
 begin
   return query
     select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.check_between(p_after, millrace.slice_end(p_after, p_limit)) f;
+    from millrace.run_faults f
+    where f.run_id > p_after
+      and f.run_id <= v_until
+    union all
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.attempt_faults f
+    where f.run_id > p_after
+      and f.run_id <= v_until
+    union all
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.job_faults f
+    where f.run_id > p_after and f.run_id <= v_until
+    union all
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.stage_faults f
+    where f.run_id > p_after
+      and f.run_id <= v_until
+    union all
+    select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, v_until) f
+    union all
+    select f.rule, f.run_id, f.attempt_id, f.detail
+    from millrace.hook_faults_between(p_after, v_until) f;
 end
 $$;
-comment on function millrace.check_slice(bigint, int) is
-  'What check_invariants() proves, for the next so many runs after the one with this id: it takes '
-  'as long in a large database as in a small one. The sweep goes on from slice to slice.';
 
--- Checks the next slice, for the sweep, and reports what it found. Returns how many faults; null
--- where it is not time for another round, or somebody else is at it.
+-- Checks the next slice and reports its faults; returns how many. Null where it is not time for
+-- another round, or another sweep is at it.
 create function millrace.go_on_checking(p_limit int) returns int
 language plpgsql
 as $$

@@ -24,6 +24,7 @@ begin
 end
 $$;
 
+-- Tells the engine where the project's functions are and with which secret to wake them.
 create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
 language plpgsql security definer
 as $$
@@ -44,5 +45,3 @@ begin
   return jsonb_build_object('connected', true);
 end
 $$;
-comment on function public.millrace_connect(text, text) is
-  'Tells the engine where the project''s functions are and with which secret to wake them.';

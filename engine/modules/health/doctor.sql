@@ -1,7 +1,5 @@
--- The doctor
---
--- Each function here looks at one part of the engine and says of each point whether all is well,
--- and if not what helps. doctor() joins what they find.
+-- The doctor: each function looks at one part of the engine, and says of each point whether all is
+-- well, and if not what helps.
 
 -- Looks at the settings. A Vault that cannot be read is a finding, not an error.
 create function millrace.setting_findings()
@@ -152,9 +150,8 @@ as $$
     and ((w.s).limits is null or millrace.hook_has_room(w.s))
 $$;
 
--- Tells why the functions that attach() wrote no longer fit the entity table; null when they do. A
--- column that was dropped or renamed since stops every claim. One that was added is not sent to the
--- stages, which matters to nobody where it belongs to a stage.
+-- Tells why the functions of attach() no longer fit the entity table; null when they do. A dropped
+-- or renamed column stops every claim; an added one is not sent to the stages.
 create function millrace.attachment_fault(p_pipeline text) returns text
 language plpgsql stable
 as $$
@@ -225,27 +222,6 @@ begin
 end
 $$;
 
--- Looks for stages with a bound at which runs are late.
-create function millrace.time_findings()
-returns table (what text, ok boolean, detail text)
-language plpgsql stable
-as $$
-begin
-  return query
-    select 'no stage is later than its bound', count(*) = 0,
-      coalesce(
-        string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
-          order by l.pipeline, l.id)
-          || ': select * from millrace.alerts where resolved_at is null', 'none')
-    from (
-      select s.id, s.name as stage, p.name as pipeline, millrace.late_runs(s.id) as late
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where s.sla is not null) l
-    where l.late > 0;
-end
-$$;
-
 -- Looks at the errors of the last hour, by the index of the log.
 create function millrace.error_finding()
 returns table (what text, ok boolean, detail text)
@@ -266,7 +242,9 @@ begin
 end
 $$;
 
--- Joins all findings. What grows with history, it asks of the sweep; p_deep looks for itself.
+-- Checks the engine's configuration and health, one line each with the remedy. It answers as fast
+-- in a large database as in a small one; with p_deep it also checks the invariants of all runs,
+-- which the sweep otherwise does in slices.
 create function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
@@ -279,12 +257,18 @@ begin
   return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
   return query select f.what, f.ok, f.detail from millrace.label_findings() f;
   return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
-  return query select f.what, f.ok, f.detail from millrace.time_findings() f;
+  return query select f.what, f.ok, f.detail from (
+      select 'no stage is later than its bound', count(*) = 0,
+        coalesce(
+          string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
+            order by l.pipeline, l.id)
+            || ': select * from millrace.alerts where resolved_at is null', 'none')
+      from (
+        select s.id, s.name as stage, p.name as pipeline, c.late
+        from millrace.late_counts() c
+        join millrace.stages s on s.id = c.stage_id and s.sla is not null
+        join millrace.pipelines p on p.id = s.pipeline_id) l) f(what, ok, detail);
   return query select f.what, f.ok, f.detail from millrace.hook_findings() f;
   return query select f.what, f.ok, f.detail from millrace.error_finding() f;
 end
 $$;
-comment on function millrace.doctor(boolean) is
-  'Checks the engine''s configuration and health, one line each with the remedy. It answers as '
-  'fast in a large database as in a small one; with p_deep it also checks the invariants of all '
-  'runs, which the sweep otherwise does in slices.';

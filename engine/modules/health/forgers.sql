@@ -1,9 +1,8 @@
 -- Who could forge results
 
--- The roles of the Data API that may write what only the engine should: results and the other
--- columns of stages but their statuses, on which intake keeps watch; the figures beside a status
--- column; its history and its lookup. Writing the status column itself is how people act, and
--- intake judges it. A role that no policy lets write is left out.
+-- Which roles of the Data API could write what only the engine should (results, figures and history
+-- of a status column, the lookup of its values), with the statements that leave them their own
+-- columns.
 create or replace view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
@@ -103,7 +102,3 @@ select
 from allowed w
 group by w.table_id, w.role, w.what
 order by 1, 2;
-comment on view millrace.forgers is
-  'Which roles of the Data API could write what only the engine should (results, figures and '
-  'history of a status column, the lookup of its values), with the statements that leave them '
-  'their own columns.';

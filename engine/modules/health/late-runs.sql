@@ -25,38 +25,8 @@ begin
 end
 $$;
 
--- Counts the runs that are at a stage for longer than its bound, whether an alert tells of it yet
--- or not; of open alerts it looks at the first 10,000.
-create function millrace.late_runs(p_stage_id int) returns bigint
-language plpgsql volatile
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_alerts bigint[] := millrace.still_late(array(
-    select l.id
-    from millrace.alerts l
-    where l.stage_id = p_stage_id
-      and l.resolved_at is null
-    order by l.id
-    limit 10000));
-begin
-  return (
-    select count(*)
-    from (
-      select a.run_id
-      from millrace.attempts a
-      where a.late_at <= v_now
-        and a.stage_id = p_stage_id
-      union
-      select l.run_id
-      from millrace.alerts l
-      where l.id = any (v_alerts)
-    ) o);
-end
-$$;
-
--- Counts them stage by stage, of all alerts that are open the first 10,000. It looks whether the
--- first 1,000 still hold, and takes the sweep's word for the others.
+-- Counts late runs stage by stage, of the first 10,000 open alerts. It looks whether the first
+-- 1,000 still hold, and takes the sweep's word for the others.
 create function millrace.late_counts() returns table (stage_id int, late bigint)
 language plpgsql volatile
 as $$

@@ -1,19 +1,5 @@
 -- What the entity tables and the runs say of each other
 
--- Lists the status columns that a table has of a pipeline's stages; null for another projection.
-create function millrace.status_columns_of(p_pipeline millrace.pipelines) returns text
-language plpgsql stable
-as $$
-begin
-  return (
-    select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline.id
-      and p_pipeline.projection = 'columns'
-      and millrace.has_columns(p_pipeline, s.name));
-end
-$$;
-
 -- Finds rows that show work which no run does, and live runs without a row, by the runs between two
 -- ids. It is stable, so all of it is read in the caller's snapshot.
 --
@@ -37,7 +23,12 @@ begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
       format_type(a.atttypid, a.atttypmod) as key_type,
-      millrace.status_columns_of(p) as statuses
+      (
+        select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
+        from millrace.stages s
+        where s.pipeline_id = p.id
+          and p.projection = 'columns'
+          and millrace.has_columns(p, s.name)) as statuses
     from millrace.pipelines p
     join pg_class c on c.oid = p.entity_table
     join pg_attribute a

@@ -40,8 +40,6 @@ from millrace.attempts a
 left join millrace.runs r on r.id = a.run_id
 where r.id is null
   or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running');
-comment on view millrace.run_faults is
-  'Runs that nobody will end or that contradict their state, for check_invariants().';
 
 -- Finds attempts whose columns contradict their state.
 create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
@@ -77,11 +75,9 @@ select 'a completed attempt has its result, and no other has one', a.run_id, a.i
   'stage ' || a.stage_id
 from millrace.attempts a
 where (a.state = 'completed') <> (a.output is not null);
-comment on view millrace.attempt_faults is
-  'Attempts whose columns contradict their state, for check_invariants().';
 
--- Finds attempts that say of their jobs what cannot be. A result that overtook another's job is
--- that of a job whose deadline had passed, or whose worker was lost.
+-- Finds attempts that contradict their jobs. A result that overtook another's job is of one whose
+-- deadline had passed, or whose worker was lost.
 create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
 select
   'a job is heard to run while its attempt waits, and overtaken by one that completes it',
@@ -100,11 +96,9 @@ where (a.job_started_at is not null and a.state in ('queued', 'started', 'skippe
       and e.error ->> 'code' in ('deadline', 'lost_lease')
       and coalesce(e.job_id = a.job_id, true)
       and (a.superseded or not e.superseded)));
-comment on view millrace.job_faults is
-  'Attempts that say of their jobs what cannot be, for check_invariants().';
 
 -- Finds stages that are done twice, begun too early, or not begun though their needs are done.
--- While a map is under way its thresholds decide, when it is collected; once it is done they hold.
+-- While a map is under way its collecting decides on thresholds.
 create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
 select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
   format('%s attempts of stage %s', count(*), s.name)
@@ -160,5 +154,3 @@ where r.status = 'running'
       from millrace.done_attempts d
       where d.run_id = r.id
         and d.stage_id = n.id));
-comment on view millrace.stage_faults is
-  'Stages that were done twice, or begun too early or not at all, for check_invariants().';

@@ -5,9 +5,9 @@
 -- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
 -- one of ten.
 
--- Counts, stage by stage, what is started, by the leases, and what waits, 50,000 in all at most;
--- and tells since when the oldest of it was due. It and live_counts() are functions, since a view
--- cannot see to it that its tables are never read whole.
+-- Counts started attempts by the leases, and waiting ones, 50,000 in all at most, with the oldest
+-- due time, stage by stage. A function, since a view cannot keep the planner from reading its
+-- tables whole.
 create function millrace.held_counts()
 returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
 language plpgsql stable
@@ -36,9 +36,8 @@ begin
 end
 $$;
 
--- Counts, stage by stage, what is live and what is dead, and tells when the oldest of it was due.
--- What is ready, in backoff and dead it counts to p_most a stage. Started attempts stand at the
--- head of the queue's index.
+-- Counts live and dead attempts stage by stage, with the oldest due time: ready, in backoff and
+-- dead to p_most a stage. Started attempts stand at the head of the queue's index.
 create function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
@@ -84,16 +83,22 @@ begin
 end
 $$;
 
+-- How much is queued at each stage, from the queue's own index. ready and in_backoff are exact up
+-- to 1000, which stands for that many or more.
 create or replace view millrace.queue_depth as
 select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 order by p.name, s.id;
-comment on view millrace.queue_depth is
-  'How much is queued at each stage, from the queue''s own index. ready and in_backoff are exact '
-  'up to 1000, which stands for that many or more.';
 
+-- One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs
+-- that failed at the stage and that nobody has taken up since. These are exact up to 1000, waiting
+-- up to 50000 over all stages. completed and retries: totals of what happened since the beginning,
+-- attempts of deleted runs included. oldest_age: of the oldest open attempt that is due. late: how
+-- many runs are longer at the stage than its bound, sla. at_once: how many rows may be in work
+-- together, by workers of batch_size each; explain() says why. row_cpu_ms: what a row takes of an
+-- isolate's CPU, as workers have reckoned.
 create or replace view millrace.stage_health as
 with moment as materialized (
   select millrace.now() as now, millrace.alive_since() as alive_since
@@ -130,17 +135,9 @@ left join pulse u on u.stage_id = s.id
 left join millrace.late_counts() l on l.stage_id = s.id
 left join lateral millrace.places_of(s) x on s.function_name is not null
 order by p.name, s.id;
-comment on view millrace.stage_health is
-  'One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs '
-  'that failed at the stage and that nobody has taken up since. These are exact up to 1000, '
-  'waiting up to 50000 over all stages. completed and retries: totals of what happened since the '
-  'beginning, attempts of deleted runs included. oldest_age: of the oldest open attempt that is '
-  'due. late: how many runs are longer at the stage than its bound, sla. at_once: how many rows '
-  'may be in work together, by workers of batch_size each; explain() says why. row_cpu_ms: what a '
-  'row takes of an isolate''s CPU, as workers have reckoned.';
 
--- Of each stage the last 1,000 jobs of the last hour, so that it reads as much after a year as on
--- the first day.
+-- One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), how
+-- many of them completed, and how many passed their deadline.
 create or replace view millrace.job_outcomes as
 select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight,
   j.ended, j.completed, j.past_deadline
@@ -164,11 +161,9 @@ cross join lateral (
 where s.kind in ('function', 'external')
   and s.deadline is not null
 order by p.name, s.id;
-comment on view millrace.job_outcomes is
-  'One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), '
-  'how many of them completed, and how many passed their deadline.';
 
--- Lists what a run has been through, attempt by attempt.
+-- Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody
+-- foresaw also where it was thrown.
 create function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
@@ -188,10 +183,9 @@ as $$
   where a.run_id = p_run
   order by a.id
 $$;
-comment on function millrace.timeline(bigint) is
-  'Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody '
-  'foresaw also where it was thrown.';
 
+-- What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its
+-- stages by itself.
 create or replace view millrace.paused as
 select
   p.name as pipeline,
@@ -209,6 +203,3 @@ cross join lateral (
   where vs.version_id = p.current_version_id
     and not t.enabled) s
 order by p.name, s.position;
-comment on view millrace.paused is
-  'What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of '
-  'its stages by itself.';

@@ -1,12 +1,11 @@
 -- The journal: what people did
 --
--- Every verb that a person calls writes a line in its own transaction: the functions of SQL, those
--- behind millrace_act, and who writes `enabled` or the operators themselves. The engine's own
--- transitions write none, nor does whoever starts or queues work, so the hot path never comes here.
+-- Every verb writes a line in its own transaction, and so does a write of `enabled` or of the
+-- operators. The engine's transitions, starts and queueing write none: the hot path never comes
+-- here.
 
--- Writes a line and returns its number. p_said may name more of it: id, runs, filter, reason,
--- request_id, request_print, bulk_id, outcome, and subject and key where they are not the
--- session's.
+-- Writes a line and returns its number. p_said may hold id, runs, filter, reason, request_id,
+-- request_print, bulk_id, outcome, and subject and key that are not the session's.
 create function millrace.note(
   p_verb text,
   p_pipeline text,

@@ -1,14 +1,10 @@
 -- Back pressure: a stage takes no more than a later stage has room for
 --
--- What could go on at the later stage and on the way to it (due, started, waiting), and what is in
--- flight at all stages that it holds back, never exceeds the threshold by what is claimed or
--- passed. What is in backoff, or waits for a service that refuses its key, takes no room from the
--- rest. So those that one stage holds back claim and pass one at a time: each takes the advisory
--- lock of the later stage and keeps it until its commit. Nobody waits for that lock: whoever finds
--- it taken comes again shortly.
---
--- What a person starts at the later stage by name is let in, and so is what comes to it from a
--- stage that is not held back.
+-- What is due, started or waiting at the later stage and on the way to it, and what is in flight at
+-- all stages that it holds back, never exceeds the threshold by a claim or a gate. What is in
+-- backoff, or waits for a service that refuses its key, does not count, nor is a start by name
+-- refused. Stages that one stage holds back claim one at a time: each takes the advisory lock of
+-- the later stage until its commit, and comes again where that is taken.
 
 -- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
 -- each.
@@ -66,8 +62,8 @@ begin
 end
 $$;
 
--- define() writes which stages of a pipeline are held back by which. What is queued at one of them
--- is checked there, so the stages before it are not on the way.
+-- define() writes which stages hold a pipeline's stages back. A stage that is held back itself
+-- checks its own queue, so what lies before it is not on the way.
 create function millrace.save_back_pressures(p_pipeline_id int) returns void
 language plpgsql
 as $$
@@ -126,10 +122,9 @@ begin
 end
 $$;
 
--- Says how many more a stage may take before one of those that hold it back is full; null where
--- none does. One statement, hence one snapshot: a completion that moves an attempt from here to
--- there this moment is seen on one side. Where each was looked at by itself, it could be missed on
--- both. The queries leave a plan no choice (limit): it would compare all that is queued anywhere.
+-- Counts how many more attempts a stage may take before one that holds it back is full; null where
+-- none does. One statement, hence one snapshot: a completion that moves an attempt meanwhile is
+-- seen on one side. The limits leave a plan no choice: it would read the whole queue.
 create function millrace.room_before_later(p_stage_id int) returns int
 language plpgsql volatile
 set enable_seqscan = off
@@ -223,8 +218,6 @@ full join (
   and k.full_name = case when b.stage like '%.%' then b.stage else p.name || '.' || b.stage end
 where (b.stage is not null and k.later_id is null)
   or (b.stage is null and k.later_id is not null);
-comment on view millrace.pressure_faults is
-  'Stages whose limits name others than millrace.back_pressures, for check_invariants().';
 
 -- Says whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
 -- contain one another would never end.

@@ -1,16 +1,13 @@
--- Buckets: how fast work begins, as a whole or for each key, and what a service makes of that
+-- Buckets: how fast work begins, as a whole or for each key, and how a refusal changes that
 --
--- A bucket is what is left of a rate: of a limit (limits.bucket), or of one key of a limit with a
--- key_rate (limit_keys), such as a host. A key has a row while it has less than its whole rate; one
--- that has nothing left sends its groups to sleep (group-turns.sql), so that others have their
--- turns. Whoever holds a limit's lock writes its buckets.
+-- A bucket is what is left of a rate: of a limit (limits.bucket), or of a key of a limit with a
+-- key_rate (limit_keys). A key has a row while it has less than its whole rate; the groups of one
+-- with nothing left sleep (group-turns.sql). The holder of a limit's lock writes its buckets.
 --
--- A failure by which a service asks for patience (rate_limited, or any that names a time to wait)
--- halves the rate of the stage's adaptive limits: for all stages and workers at once, since the
--- next claim under the limit learns of it, whoever makes it. Nothing is taken until the time that
--- the service named is over. From then on the rate creeps back, by a tenth of what was declared a
--- minute: it follows from the bucket and the clock, so that nobody has to raise it. A limit with a
--- key_rate learns of the key that was refused, and leaves others alone.
+-- A refusal (rate_limited, or any failure that names a time to wait) halves the rate of the stage's
+-- adaptive limits, or of the refused key where there is a key_rate. Nothing is taken until the time
+-- that the service named. Then the rate creeps back by a tenth of the declared one a minute: it
+-- follows from the bucket and the clock, so that nobody has to raise it.
 
 -- Makes the bucket of a rate that nothing was taken of.
 create function millrace.full_bucket() returns millrace.bucket
@@ -39,8 +36,8 @@ begin
 end
 $$;
 
--- Says what the bucket of a rate holds now: infinity without a rate. While a service has asked for
--- patience it does not fill; and its rate and its burst are those that it learned.
+-- Counts the tokens of a bucket now: infinity without a rate. It does not fill while a service has
+-- asked for patience, and its rate and burst are those that it learned.
 create function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
 returns float8
 language plpgsql volatile
@@ -84,7 +81,7 @@ end
 $$;
 
 -- Takes tokens of a bucket; a negative number gives them back.
-create function millrace.drawn(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
+create function millrace.bucket_after(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
 returns millrace.bucket
 language plpgsql volatile
 as $$
@@ -95,9 +92,9 @@ begin
 end
 $$;
 
--- Brings the times of a bucket to the clock where that was set back: it fills, its rate creeps
--- back, and a service is heeded for as long as it asked, from the clock's new time on.
-create function millrace.on_the_clock(p_bucket millrace.bucket)
+-- Moves the times of a bucket to the clock where that was set back: it fills, its rate creeps back,
+-- and a refusal counts for as long as the service asked.
+create function millrace.bucket_at_clock(p_bucket millrace.bucket)
 returns millrace.bucket
 language plpgsql volatile
 as $$
@@ -117,7 +114,7 @@ end
 $$;
 
 -- Makes a bucket forget what it learned.
-create function millrace.unlearned(p_bucket millrace.bucket) returns millrace.bucket
+create function millrace.bucket_unlearned(p_bucket millrace.bucket) returns millrace.bucket
 language plpgsql immutable
 as $$
 begin
@@ -131,41 +128,10 @@ begin
 end
 $$;
 
--- Notes that a service asked for patience, where a stage has an adaptive limit: insert-only, since
--- whoever ends attempts waits for no claim. Of a batch, the one that asks for the longest, of each
--- key where the limit has a rate for each.
-create function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
-returns void
-language plpgsql
-as $$
-begin
-  insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
-  select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
-    format('%s.%s: %s', p.name, s.name, o.code)
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  join millrace.limited_stages m on m.stage_id = s.id
-  join millrace.limits l on l.id = m.limit_id
-  cross join lateral (
-    select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
-    from unnest(p_items) i
-    left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
-    cross join lateral (
-      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
-          as key,
-        coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
-          as seconds) r
-    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
-    order by r.key, r.seconds desc) o
-  where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
-  order by l.id, o.key;
-end
-$$;
-
--- Halves the rate of a bucket by a refusal, unless that is of a call that began before the last
--- halving; and takes nothing more until the service's time is over. What the bucket held is gone
--- but for one token, which finds out how the service is by then.
-create function millrace.lowered(
+-- Halves the rate of a bucket by a refusal, unless the refused call began before the last halving,
+-- and closes it until the service's time is over. One token stays, to find out how the service is
+-- by then.
+create function millrace.bucket_lowered(
   p_rate jsonb, p_bucket millrace.bucket, p_refusal millrace.limit_refusals
 ) returns millrace.bucket
 language plpgsql volatile
@@ -194,8 +160,8 @@ begin
 end
 $$;
 
--- Reads the refusals that came for a limit since it last learned, and forgets what it learned
--- once it has its whole rate back. The caller has locked the limit.
+-- Applies the refusals of a limit since it last learned, and ends its learning once it has its
+-- whole rate back. The caller has locked the limit.
 create function millrace.learn(p_limit_id int) returns void
 language plpgsql
 as $$
@@ -204,7 +170,7 @@ declare
   v_refusal millrace.limit_refusals;
 begin
   select l.* into v_limit from millrace.limits l where l.id = p_limit_id;
-  v_limit.bucket := millrace.on_the_clock(v_limit.bucket);
+  v_limit.bucket := millrace.bucket_at_clock(v_limit.bucket);
   for v_refusal in
     with read as (
       delete from millrace.limit_refusals r
@@ -217,16 +183,17 @@ begin
     if v_refusal.key is not null and v_limit.limits ? 'key_rate' then
       insert into millrace.limit_keys as k (limit_id, key, bucket)
       values (p_limit_id, v_refusal.key,
-        millrace.lowered(v_limit.limits -> 'key_rate', millrace.full_bucket(), v_refusal))
+        millrace.bucket_lowered(v_limit.limits -> 'key_rate', millrace.full_bucket(), v_refusal))
       on conflict on constraint limit_keys_pkey do update
-      set bucket = millrace.lowered(
-        v_limit.limits -> 'key_rate', millrace.on_the_clock(k.bucket), v_refusal);
+      set bucket = millrace.bucket_lowered(
+        v_limit.limits -> 'key_rate', millrace.bucket_at_clock(k.bucket), v_refusal);
     elsif v_limit.limits ? 'rate' then
-      v_limit.bucket := millrace.lowered(v_limit.limits -> 'rate', v_limit.bucket, v_refusal);
+      v_limit.bucket := millrace.bucket_lowered(
+        v_limit.limits -> 'rate', v_limit.bucket, v_refusal);
     end if;
   end loop;
   if (v_limit.bucket).lowered_at is not null and millrace.share_now(v_limit.bucket) >= 1 then
-    v_limit.bucket := millrace.unlearned(v_limit.bucket);
+    v_limit.bucket := millrace.bucket_unlearned(v_limit.bucket);
   end if;
   update millrace.limits l
   set bucket = v_limit.bucket
@@ -248,68 +215,9 @@ as $$
     and (p_key is null or substr(g.concurrency_group, 2) = p_key)
 $$;
 
--- Brings the keys of a limit to the clock where that was set back, and forgets those that have
--- their whole rate. The caller has locked the limit.
-create function millrace.sweep_limit_keys(p_limit_id int) returns void
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_key text;
-begin
-  for v_key in
-    with ahead as (
-      update millrace.limit_keys k
-      set bucket = millrace.on_the_clock(k.bucket)
-      where k.limit_id = p_limit_id
-        and ((k.bucket).lowered_at > v_now
-          or (k.bucket).refilled_at > greatest(v_now, (k.bucket).refused_until))
-      returning k.key
-    )
-    select a.key from ahead a order by a.key
-  loop
-    perform millrace.wake_keys(p_limit_id, v_key);
-  end loop;
-  delete from millrace.limit_keys k
-  using millrace.limits l
-  where l.id = p_limit_id
-    and k.limit_id = l.id
-    and (not l.limits ? 'key_rate'
-      or (millrace.share_now(k.bucket) >= 1
-        and millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
-          l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8));
-end
-$$;
-
--- Forgets what a shared limit has learned, of one key where that is named, and wakes its stages;
--- false where there was nothing. The caller has locked the limit.
-create function millrace.forget_refusals(p_limit_id int, p_key text) returns boolean
-language plpgsql
-as $$
-declare
-  v_limit millrace.limits;
-  v_keys bigint;
-begin
-  perform millrace.learn(p_limit_id);
-  select l.* into v_limit from millrace.limits l where l.id = p_limit_id;
-  update millrace.limit_keys k
-  set bucket = millrace.full_bucket()
-  where k.limit_id = p_limit_id
-    and (k.bucket).lowered_at is not null
-    and (p_key is null or k.key = p_key);
-  get diagnostics v_keys = row_count;
-  if v_keys = 0 and (p_key is not null or (v_limit.bucket).lowered_at is null) then
-    return false;
-  end if;
-  if p_key is null then
-    v_limit.bucket := millrace.unlearned(v_limit.bucket);
-  end if;
-  perform millrace.wake_keys(p_limit_id, p_key);
-  perform millrace.set_limit(v_limit, v_limit.limits);
-  return true;
-end
-$$;
-
+-- Which shared limits, and which keys of theirs, have less than their rate, since a service asked
+-- for patience: who, since when, and until when nothing is taken. seconds: how long that is in all,
+-- as far as is known. key is null for a limit as a whole.
 create or replace view millrace.learned_limits as
 select l.name, v.key, round(millrace.share_now(v.bucket)::numeric, 3) as learned_share,
   (v.bucket).refused_by as learned_from, (v.bucket).lowered_since as learned_since,
@@ -326,7 +234,3 @@ cross join lateral (
   where k.limit_id = l.id and (k.bucket).lowered_at is not null) v
 where (v.bucket).lowered_at is not null and millrace.share_now(v.bucket) < 1
 order by l.name, v.key nulls first;
-comment on view millrace.learned_limits is
-  'Which shared limits, and which keys of theirs, have less than their rate, since a service asked '
-  'for patience: who, since when, and until when nothing is taken. seconds: how long that is in '
-  'all, as far as is known. key is null for a limit as a whole.';

@@ -1,18 +1,16 @@
 -- Budgets: what may be spent under a shared limit in a window of time
 --
--- A budget is asked before work is dispatched. What attempts in flight will cost is not known yet,
--- so each counts as what an attempt of its stage has cost on the average; and a claim takes no
--- more than what is left then pays for, by its own stage's average. A stage whose attempts have
--- not yet named what they used has one in flight at a time, until its average is known. So
--- what is overspent is at most by how much attempts in flight differ from the average.
+-- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
+-- cost on average, and a claim takes what the rest pays for by its own stage's average. A stage
+-- without an average has one attempt in flight at a time. So no more is overspent than attempts
+-- differ from their average.
 --
--- A window is fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. A
--- use has the time when it was noted, since a throttle may make the window another; the uses of a
--- quota (quotas.sql) have the end of theirs, so that a claim finds what a tenant has used in one
--- look. Therefore they are two tables.
+-- Windows are counted from the epoch: an hour begins on the hour, a day at midnight UTC. A use of a
+-- budget has its time, since a throttle may change the window; one of a quota (quotas.sql) has the
+-- end of its window, by which a claim finds it in one look. Hence two tables.
 
--- Says what an attempt of a stage uses on the average, of usd or tokens: null where none has ever
--- named anything that it used. Where one named tokens and no price, it costs no dollars.
+-- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
+-- Where one named tokens and no price, it costs no dollars.
 create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 language plpgsql volatile
 as $$
@@ -48,9 +46,8 @@ begin
 end
 $$;
 
--- Says what has been spent under a shared limit in the present window, and what is in flight will
--- cost. One statement, hence one snapshot: who ends an attempt inserts the one and deletes the
--- other.
+-- Sums what was spent under a shared limit in the present window, and what is in flight will cost.
+-- One statement, hence one snapshot: the end of an attempt inserts the one and deletes the other.
 create function millrace.spent_under(
   p_limit millrace.limits,
   p_kind text,
@@ -113,8 +110,8 @@ begin
 end
 $$;
 
--- Says whether what is left of a shared limit's budget pays for no attempt of a stage, by what has
--- been spent: what is in flight may yet turn out cheaper.
+-- Tells whether a shared limit's budget pays for no more attempt of a stage, by what was spent
+-- alone: what is in flight may turn out cheaper.
 create function millrace.is_spent_under(
   p_limit millrace.limits,
   p_stage_id int)
@@ -153,9 +150,8 @@ begin
 end
 $$;
 
--- Notes what attempts that have just ended say they used, under each shared limit of their stage
--- that has spending; and how services refused them, under those that are adaptive. p_items have
--- ended, failed ones too.
+-- Notes the usage and the refusals of attempts that have ended under each shared limit of their
+-- stage. Insert-only: an outcome waits for no claim.
 create function millrace.note_shared(p_stage_id int, p_items millrace.work[])
 returns void
 language plpgsql
@@ -181,16 +177,36 @@ begin
       select
       from unnest(p_items) i
       where i.error is not null) then
-    perform millrace.note_refusals(p_stage_id, p_items);
+    -- Of a batch, the one that asks for the longest, of each key where the limit has a rate for
+    -- each.
+    insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
+    select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
+      format('%s.%s: %s', p.name, s.name, o.code)
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    join millrace.limited_stages m on m.stage_id = s.id
+    join millrace.limits l on l.id = m.limit_id
+    cross join lateral (
+      select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
+      from unnest(p_items) i
+      left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
+      cross join lateral (
+        select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
+            as key,
+          coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
+            as seconds) r
+      where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+      order by r.key, r.seconds desc) o
+    where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
+    order by l.id, o.key;
   end if;
 end
 $$;
 
--- The sweep adds up what was used in one window, so that a claim reads a few rows, and deletes what
--- is of windows that are over: today's, and the declared one, which holds again when a throttle
--- ends. It deletes and adds in one statement, hence one snapshot: nothing is lost or counted twice.
--- The sum has the latest time of its parts, so that a window that is made shorter rather counts too
--- much.
+-- The sweep adds up the uses of a window, and deletes those of windows that are over: today's, and
+-- the declared one, which holds again when a throttle ends. One statement deletes and adds, so
+-- nothing is lost or counted twice. A sum has the latest time of its parts, so that a shorter
+-- window rather counts too much.
 create function millrace.sum_limit_uses(p_limit int) returns void
 language plpgsql
 as $$

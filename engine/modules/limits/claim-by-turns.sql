@@ -1,70 +1,7 @@
 -- Concurrency groups: how a claim takes from those whose turn it is (group-turns.sql).
 
--- queued → started for up to p_share due attempts of each group, as far as its key has places and
--- tokens. Returns them, each with its group.
-create function millrace.take_from_groups(
-  p_stage millrace.stages, p_groups text[], p_share int, p_token uuid, p_now timestamptz,
-  out attempt_ids bigint[], out groups text[]
-)
-language plpgsql
-as $$
-begin
-  with visited as materialized (
-    select r.concurrency_group, least(p_share, r.room)::int as share
-    from millrace.room_of_keys(p_stage, p_groups) r
-  ), picked as materialized (
-    select a.id, v.concurrency_group
-    from visited v
-    cross join lateral (
-      select q.id
-      from millrace.attempts q
-      where q.stage_id = p_stage.id
-        and q.concurrency_group = v.concurrency_group
-        and q.queue_at <= p_now
-        and q.state = 'queued'
-        and not q.isolated
-      order by q.queue_at, q.id
-      limit greatest(v.share, 0)
-      for update skip locked) a
-  ), taken as (
-    update millrace.attempts a
-    set state = 'started', token = p_token, started_at = p_now
-    from picked p
-    where a.id = p.id
-    returning a.id, p.concurrency_group
-  )
-  select coalesce(array_agg(t.id), '{}'), coalesce(array_agg(t.concurrency_group), '{}')
-  into attempt_ids, groups
-  from taken t;
-end
-$$;
-
--- Says when a claim that took nothing from the groups is to ask again; null: not by waiting.
-create function millrace.wait_for_turn(p_stage millrace.stages, p_now timestamptz)
-returns int
-language plpgsql volatile
-as $$
-begin
-  return case
-    when exists (
-      select
-      from millrace.concurrency_groups g
-      where g.stage_id = p_stage.id and g.turn is not null) then 0
-    when exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
-    when exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
-    -- A key that is short of its rate: a worker is quicker than the sweep.
-    when p_stage.limits ? 'shared' then (
-      select ceil(1000 * extract(epoch from min(g.due_at) - p_now))
-      from millrace.concurrency_groups g
-      where g.stage_id = p_stage.id and g.due_at <= p_now + interval '10 seconds')
-  end;
-end
-$$;
-
--- queued → started for up to p_room attempts, round by round: each round takes a share from every
--- group in turn of the highest class. When it takes nothing, wait_ms says when to ask again.
+-- queued → started for up to p_room attempts, in rounds: each takes a share from every group in
+-- turn of the highest class. Where it takes none, wait_ms says when to ask again.
 create function millrace.take_by_turns(
   p_stage millrace.stages,
   p_worker_id uuid,
@@ -78,6 +15,7 @@ language plpgsql
 as $$
 declare
   v_groups text[];
+  v_share int;
   v_got record;
 begin
   attempt_ids := '{}';
@@ -98,22 +36,63 @@ begin
       order by g.turn
       limit p_room - cardinality(attempt_ids));
     exit when cardinality(v_groups) = 0;
-    v_got := millrace.take_from_groups(p_stage, v_groups,
-      greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1), p_token, p_now);
-    perform millrace.take_room(p_stage, v_got.attempt_ids, p_token, p_worker_id);
+    v_share := greatest((p_room - cardinality(attempt_ids)) / cardinality(v_groups), 1);
+    with visited as materialized (
+      select r.concurrency_group, least(v_share, r.room)::int as share
+      from millrace.room_of_keys(p_stage, v_groups) r
+    ), picked as materialized (
+      select a.id, v.concurrency_group
+      from visited v
+      cross join lateral (
+        select q.id
+        from millrace.attempts q
+        where q.stage_id = p_stage.id
+          and q.concurrency_group = v.concurrency_group
+          and q.queue_at <= p_now
+          and q.state = 'queued'
+          and not q.isolated
+        order by q.queue_at, q.id
+        limit greatest(v.share, 0)
+        for update skip locked) a
+    ), taken as (
+      update millrace.attempts a
+      set state = 'started', token = p_token, started_at = p_now
+      from picked p
+      where a.id = p.id
+      returning a.id, p.concurrency_group
+    )
+    select coalesce(array_agg(t.id), '{}') as ids,
+      coalesce(array_agg(t.concurrency_group), '{}') as groups
+    into v_got
+    from taken t;
+    perform millrace.take_room(p_stage, v_got.ids, p_token, p_worker_id);
     perform millrace.end_turns(p_stage, v_groups, v_got.groups, last_turn, p_now);
     last_turn := last_turn + cardinality(v_groups);
-    attempt_ids := attempt_ids || v_got.attempt_ids;
+    attempt_ids := attempt_ids || v_got.ids;
     exit when cardinality(attempt_ids) >= p_room;
   end loop;
   if cardinality(attempt_ids) = 0 then
-    wait_ms := millrace.wait_for_turn(p_stage, p_now);
+    wait_ms := case
+      when exists (
+        select
+        from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.turn is not null) then 0
+      when exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (
+        select from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+      -- A key that is short of its rate: a worker is quicker than the sweep.
+      when p_stage.limits ? 'shared' then (
+        select ceil(1000 * extract(epoch from min(g.due_at) - p_now))
+        from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at <= p_now + interval '10 seconds')
+    end;
   end if;
 end
 $$;
 
--- queued → started at a stage with groups for what may share its isolate, under one lease. When it
--- takes nothing, wait_ms says after how long to ask again; null: not by waiting.
+-- queued → started at a stage with groups, under one lease, for attempts that may share an isolate.
+-- wait_ms: when to ask again, where it takes none; null: not by waiting.
 create function millrace.claim_by_turns(
   p_stage millrace.stages, p_worker millrace.workers, p_room int, inout own millrace.limits,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int

@@ -1,12 +1,9 @@
 -- Gates: stages that the database passes
 --
--- A gate has no function and no worker. Its attempt waits queued, and is completed with the result
--- null as soon as the gate's limits (rate, back pressure) let it: by the transaction that queues
--- it, where that costs no wait, else by the sweep (pass-gates.sql), in the order of the queue.
---
--- A gate with limits is passed at once only where a transition of the engine's leads to it: the
--- locks of its limits are kept until the commit, and nobody knows when a person commits, whose own
--- write or call has queued a row.
+-- A gate has no function. Its attempt is completed with the result null as soon as the gate's rate
+-- and back pressure let it: by the transaction that queues it, where that waits for nobody, else by
+-- the sweep (pass-gates.sql). A gate with limits is passed at once only after a transition of the
+-- engine's: the locks of its limits last until the commit, and nobody knows when a person commits.
 
 -- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
 -- limits. Returns the stages that got work.
@@ -16,7 +13,7 @@ language plpgsql
 as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
-  perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
+  perform millrace.show_queued(p_stage_id, p_run_ids);
   return millrace.pass_if_open(p_stage_id, p_run_ids);
 end
 $$;
@@ -53,8 +50,8 @@ begin
 end
 $$;
 
--- Passes what has just been queued at a gate in held runs, where nothing is queued before it and
--- the gate's limits are free at once; the sweep passes the rest. Returns the stages that got work.
+-- Passes attempts that were just queued at a gate, where none is queued before them and the gate's
+-- limits are free. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -114,9 +111,9 @@ begin
 end
 $$;
 
--- queued → completed at a gate, for held attempts. Where they are part of a start that no tenant
--- has been charged with, what follows is. p_guarded: one that the database refuses fails alone, or
--- is put off, as that says. Says how many passed, and which stages got work.
+-- queued → completed at a gate, for held attempts. A start that no tenant has paid for passes its
+-- charge on to what follows. p_guarded: an attempt that the database refuses fails alone, or is put
+-- off.
 create function millrace.pass(
   p_stage millrace.stages, p_items millrace.work[], p_guarded boolean default false,
   out passed int, out ready int[]

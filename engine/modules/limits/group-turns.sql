@@ -1,12 +1,11 @@
--- Concurrency groups: whose turn it is.
+-- Concurrency groups: whose turn it is
 --
--- The groups of a stage come by turns: the higher class of priority first, in a class one round
--- after the other. A group with nothing due sleeps, and so does one whose key has used up its rate;
--- one whose key is at its limit is parked until a slot is freed. Only claims write groups, one at a
--- time, since they have locked the stage's own limit.
+-- Groups come by turns: the higher class of priority first, in a class one round after the other. A
+-- group sleeps while nothing of it is due or its key has no token; it is parked while its key has
+-- no place. Only claims write groups, under the lock of the stage's own limit.
 
--- Lists the groups with arrivals behind the one named, up to so many: each once, however many
--- arrivals it has, by a loose scan from one group to the next.
+-- Lists up to so many groups with arrivals behind one, each once, by a loose scan from group to
+-- group.
 create function millrace.groups_with_arrivals(
   p_stage_id int,
   p_after text,
@@ -39,66 +38,9 @@ begin
 end
 $$;
 
--- Reads p_each arrivals of each of these groups, and puts the groups in turn, or to sleep until
--- they are due. Returns the keys of which slots were freed.
-create function millrace.read_arrivals(
-  p_stage_id int,
-  p_groups text[],
-  p_each int,
-  p_last_turn bigint,
-  p_now timestamptz)
-returns text[]
-language plpgsql
-as $$
-declare
-  v_freed text[];
-begin
-  with gone as (
-    delete from millrace.arrivals a
-    using (
-      select b.concurrency_group, b.id
-      from unnest(p_groups) u(concurrency_group)
-      cross join lateral (
-        select n.concurrency_group, n.id
-        from millrace.arrivals n
-        where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
-        order by n.id
-        limit p_each) b) d
-    where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
-    returning a.concurrency_group, a.due_at
-  ), news as (
-    select g.concurrency_group, min(g.due_at) as due_at,
-      row_number() over (order by g.concurrency_group) as place
-    from gone g
-    where g.concurrency_group not like '*%'
-    group by g.concurrency_group
-  ), admitted as (
-    insert into millrace.concurrency_groups as t
-      (stage_id, concurrency_group, priority, turn, due_at)
-    select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
-      case when n.due_at <= p_now then p_last_turn + n.place end,
-      case when n.due_at > p_now then n.due_at end
-    from news n
-    on conflict on constraint concurrency_groups_pkey do update
-    set turn = coalesce(t.turn, excluded.turn),
-      due_at = case
-        when coalesce(t.turn, excluded.turn) is not null then null
-        when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
-        else t.due_at
-      end
-  )
-  select array_agg(distinct substr(g.concurrency_group, 2))
-  into v_freed
-  from gone g
-  where g.concurrency_group like '*%';
-  return v_freed;
-end
-$$;
-
--- Before a claim takes from the groups, it reads what has arrived, and puts the groups that are
--- due, and the parked ones of freed keys, in turn behind the others. It reads at least as many
--- groups and arrivals as it can take attempts, so that none waits here for longer than a round.
--- Returns the stage's own limit as it is then.
+-- Reads arrivals before a claim, and puts the groups that are due, and the parked ones of freed
+-- keys, in turn behind the others. It reads at least as many as the claim may take, so that none
+-- waits for longer than a round. Returns the stage's own limit as it is then.
 create function millrace.admit_arrivals(
   p_stage_id int,
   p_own millrace.limits,
@@ -125,8 +67,46 @@ begin
     end;
   end if;
   if cardinality(v_groups) > 0 then
-    v_freed := millrace.read_arrivals(p_stage_id, v_groups,
-      1 + 10 * v_many / cardinality(v_groups), p_own.last_turn, v_now);
+    -- Returns the keys of which slots were freed.
+    with gone as (
+      delete from millrace.arrivals a
+      using (
+        select b.concurrency_group, b.id
+        from unnest(v_groups) u(concurrency_group)
+        cross join lateral (
+          select n.concurrency_group, n.id
+          from millrace.arrivals n
+          where n.stage_id = p_stage_id and n.concurrency_group = u.concurrency_group
+          order by n.id
+          limit (1 + 10 * v_many / cardinality(v_groups))) b) d
+      where a.stage_id = p_stage_id and a.concurrency_group = d.concurrency_group and a.id = d.id
+      returning a.concurrency_group, a.due_at
+    ), news as (
+      select g.concurrency_group, min(g.due_at) as due_at,
+        row_number() over (order by g.concurrency_group) as place
+      from gone g
+      where g.concurrency_group not like '*%'
+      group by g.concurrency_group
+    ), admitted as (
+      insert into millrace.concurrency_groups as t
+        (stage_id, concurrency_group, priority, turn, due_at)
+      select p_stage_id, n.concurrency_group, left(n.concurrency_group, 1)::smallint,
+        case when n.due_at <= v_now then p_own.last_turn + n.place end,
+        case when n.due_at > v_now then n.due_at end
+      from news n
+      on conflict on constraint concurrency_groups_pkey do update
+      set turn = coalesce(t.turn, excluded.turn),
+        due_at = case
+          when coalesce(t.turn, excluded.turn) is not null then null
+          when t.due_at < 'infinity' then least(t.due_at, excluded.due_at)
+          else t.due_at
+        end
+    )
+    select array_agg(distinct substr(g.concurrency_group, 2))
+    into v_freed
+    from gone g
+    where g.concurrency_group like '*%';
+    v_freed := v_freed;
   end if;
   p_own.last_turn := p_own.last_turn + v_many;
   with woken as (
@@ -154,8 +134,8 @@ begin
 end
 $$;
 
--- Sends groups that had their turn to the end, to sleep until something of them is due, or to be
--- parked while their key is at its limit. A group with nothing queued is deleted.
+-- Moves groups that had their turn to the end, to sleep until they are due, or to be parked. A
+-- group with nothing queued is deleted.
 create function millrace.end_turns(
   p_stage millrace.stages,
   p_groups text[],
@@ -206,10 +186,9 @@ begin
 end
 $$;
 
--- Puts the groups of attempts that a claim does not keep back in turn. A group that got nothing
--- after all goes to the front, so that one with large rows cannot be served before it for ever. One
--- that got less than it might have has had its turn, and is announced like any group in which
--- something arrives.
+-- Puts the groups of attempts that a claim gives back in turn. A group that got nothing goes to the
+-- front, so that one with large rows is served in the end; one that got less than it might is
+-- announced as an arrival.
 create function millrace.give_back_turns(
   p_stage millrace.stages,
   p_kept bigint[],

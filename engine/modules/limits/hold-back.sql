@@ -1,9 +1,8 @@
 -- Quotas: holding back what a tenant has no room for, until there is room again.
 
--- Puts attempts back into the queue until their tenant has room, and says so on their rows. With
--- them goes what the next claims would come upon, so that a few claims put back a tenant's
--- thousands. Starts are spread over the windows to come, so that each is put back about once,
--- however many there are.
+-- Puts attempts back into the queue until their tenant has room, and shows that on their rows. The
+-- tenant's next attempts go with them, so that a few claims put back thousands. Starts are spread
+-- over the windows to come, so that each is put back about once.
 create function millrace.hold_back(
   p_stage millrace.stages,
   p_payer millrace.payer,
@@ -17,9 +16,29 @@ declare
   v_window interval := make_interval(
     secs => (p_payer.quota #>> array[p_kind, 'per_seconds'])::float8);
   v_count int := (p_payer.quota #>> '{starts,count}')::numeric;
-  v_ids bigint[] := p_attempt_ids || millrace.due_of_payer(p_stage, p_payer, p_kind = 'starts');
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
   v_turn record;
 begin
+  -- The tenant's among the next 500 of the stage: all of them, or the starts alone.
+  v_ids := array(
+    select q.id
+    from (
+      select a.id, a.run_id, a.uncounted
+      from millrace.attempts a
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 500) q
+    join millrace.runs r on r.id = q.run_id
+    where r.quota_of = p_payer.pipeline_id
+      and r.quota_key = p_payer.key
+      and (q.uncounted or p_kind = 'spending'));
+  v_ids := p_attempt_ids || array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
+    order by a.queue_at, a.id
+    for update skip locked);
   if p_kind = 'spending' then
     v_count := cardinality(v_ids);
   end if;
@@ -37,40 +56,6 @@ begin
         'quota', p_payer.quota));
   end loop;
   perform millrace.show_held(p_stage, v_ids);
-end
-$$;
-
--- Locks and returns what is due of a tenant among the next 500 of a stage: all of it, or only
--- starts.
-create function millrace.due_of_payer(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_uncounted boolean)
-returns bigint[]
-language plpgsql volatile
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select q.id
-    from (
-      select a.id, a.run_id, a.uncounted
-      from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit 500) q
-    join millrace.runs r on r.id = q.run_id
-    where r.quota_of = p_payer.pipeline_id
-      and r.quota_key = p_payer.key
-      and (q.uncounted or not p_uncounted));
-  return array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (v_ids) and a.state = 'queued' and a.queue_at <= v_now
-    order by a.queue_at, a.id
-    for update skip locked);
 end
 $$;
 
@@ -128,8 +113,8 @@ begin
 end
 $$;
 
--- Shows attempts as queued, with their error, on those of their entities that nobody holds. Whoever
--- holds a row does not wait for this, nor this for him.
+-- Shows attempts as queued, with their error, on the entities that nobody holds; it waits for no
+-- row.
 create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
 returns void
 language plpgsql
@@ -171,7 +156,7 @@ end
 $$;
 
 -- Takes the word that they are held back from attempts that go on, and from their entities.
-create function millrace.show_going(p_stage millrace.stages, p_attempt_ids bigint[])
+create function millrace.show_released(p_stage millrace.stages, p_attempt_ids bigint[])
 returns void
 language plpgsql
 as $$
@@ -185,10 +170,9 @@ begin
 end
 $$;
 
--- Makes due up to so much of what is held back by a quota that was changed or dropped, and one
--- page more; the next claims ask the new numbers. It goes on behind what somebody locks. held:
--- there was some; gone: how much it has let go.
-create function millrace.let_go(
+-- Makes attempts due that a changed or dropped quota holds back, up to so many and one page more.
+-- It passes over what somebody locks. found: there were some; released: how many are due now.
+create function millrace.release_held(
   p_pipeline millrace.pipelines, p_limit int, out held boolean, out gone int
 )
 language plpgsql
@@ -226,7 +210,7 @@ begin
       group by s
     loop
       perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
-      perform millrace.show_going(v_group.stage, v_group.attempt_ids);
+      perform millrace.show_released(v_group.stage, v_group.attempt_ids);
       gone := gone + cardinality(v_group.attempt_ids);
     end loop;
   end loop;
@@ -251,7 +235,7 @@ begin
     order by p.id
   loop
     exit when v_gone >= p_limit;
-    v_let_go := millrace.let_go(v_pipeline, p_limit - v_gone);
+    v_let_go := millrace.release_held(v_pipeline, p_limit - v_gone);
     v_gone := v_gone + v_let_go.gone;
     -- For a minute it looks again: a claim that was under way may hold back by the former
     -- numbers.

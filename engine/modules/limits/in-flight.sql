@@ -1,11 +1,11 @@
--- What is in flight: a row of in_flight for each attempt that counts against max_in_flight,
--- concurrency, back pressure or a shared limit.
+-- In flight: a row for each attempt that counts against max_in_flight, concurrency, back pressure
+-- or a shared limit
 --
--- A claim inserts the rows of the attempts that it takes. Whoever ends an attempt leaves its row
--- alone: the next claims and the sweep delete the rows of attempts that have ended.
+-- A claim inserts the rows of its attempts. The end of an attempt leaves its row alone: the next
+-- claims and the sweep delete it.
 
--- Deletes those of these attempts from in_flight that are no longer started or waiting, and
--- announces each freed key, since only a claim can tell whether groups of that key are parked.
+-- Deletes from in_flight the attempts that are no longer started or waiting, and announces each
+-- freed key, since only a claim can tell whether its groups are parked.
 create function millrace.free_slots(p_attempt_ids bigint[]) returns void
 language plpgsql
 as $$
@@ -30,11 +30,10 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have just ended. It notes a wake-up for those of their stages,
--- and of those that share a limit with them and are short, that can go on and have no live worker,
--- and returns them. The stage's lock makes the look at the
--- queue safe, as for a leaving worker: where somebody else has it, who may be enqueueing and have
--- found the stage full, the stage is woken in any case. Nobody waits while holding this lock.
+-- Frees the slots of attempts that have ended, and notes and returns wake-ups for the stages that
+-- can go on and have no live worker: theirs, and those that are short of a limit shared with them.
+-- The stage's lock makes the look at the queue safe; where somebody who may be queueing has it, the
+-- stage is woken in any case.
 create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 language plpgsql volatile
 as $$
@@ -75,9 +74,8 @@ as $$
     p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- Counts what a worker took without knowing of the limit, mostly before it was defined: among the
--- p_limit oldest in the queue, or in all live runs where p_limit is null. Where a claim has locked
--- the stage's own limit this moment, the next sweep counts instead.
+-- Counts attempts that were claimed before the limit was defined: among the p_limit oldest of the
+-- queue, or in all live runs. Where a claim has locked the limit, the next sweep counts.
 create function millrace.count_attempts(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
@@ -124,8 +122,8 @@ begin
 end
 $$;
 
--- Before a claim counts, it frees the slots of what its worker has ended, and of what has ended
--- among the next 200 of the stage. Returns up to which attempt it has looked.
+-- Frees the slots of what a worker has ended, and of what has ended among the next 200 of its
+-- stage; returns the last attempt looked at.
 create function millrace.check_slots(
   p_stage_id int,
   p_worker_id uuid,

@@ -1,7 +1,7 @@
 -- Quotas: how claims keep to them.
 
--- claim_next() puts back those of the attempts just claimed whose tenants have no room, with what
--- they took of the stage's limits, where the stage is counted. Returns the others.
+-- Puts back the attempts of a claim whose tenants have no room, with what they took of the stage's
+-- limits. Returns the others.
 create function millrace.keep_to_quotas(
   p_stage millrace.stages,
   p_token uuid,
@@ -11,6 +11,7 @@ language plpgsql
 as $$
 declare
   v_group record;
+  v_over bigint[];
   v_kept millrace.claimed[];
 begin
   for v_group in
@@ -23,7 +24,18 @@ begin
     group by p.id, r.quota_key
     order by p.id, r.quota_key
   loop
-    perform millrace.keep_to_quota(p_stage, v_group.payer, v_group.attempt_ids);
+    v_over := '{}';
+    if (v_group.payer).quota ? 'spending' and millrace.used_by(v_group.payer, 'spending')
+      >= ((v_group.payer).quota #>> '{spending,usd}')::numeric then
+      perform millrace.hold_back(p_stage, v_group.payer, 'spending', v_group.attempt_ids);
+      continue;
+    elsif (v_group.payer).quota ? 'starts' then
+      v_over := millrace.charge_starts(p_stage, v_group.payer, v_group.attempt_ids);
+    end if;
+    perform millrace.show_released(p_stage, array(
+      select a.id
+      from millrace.attempts a
+      where a.id = any (v_group.attempt_ids) and a.id <> all (v_over) and a.held));
   end loop;
   v_kept := millrace.held_items(p_token, p_attempt_ids);
   if p_stage.limits is not null and cardinality(v_kept) < cardinality(p_attempt_ids) then
@@ -39,34 +51,9 @@ begin
 end
 $$;
 
--- Charges a tenant with what was claimed of it, and puts back what it has no room for.
-create function millrace.keep_to_quota(
-  p_stage millrace.stages,
-  p_payer millrace.payer,
-  p_attempt_ids bigint[])
-returns void
-language plpgsql
-as $$
-declare
-  v_over bigint[] := '{}';
-begin
-  if p_payer.quota ? 'spending'
-    and millrace.used_by(p_payer, 'spending') >= (p_payer.quota #>> '{spending,usd}')::numeric then
-    perform millrace.hold_back(p_stage, p_payer, 'spending', p_attempt_ids);
-    return;
-  elsif p_payer.quota ? 'starts' then
-    v_over := millrace.charge_starts(p_stage, p_payer, p_attempt_ids);
-  end if;
-  perform millrace.show_going(p_stage, array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (p_attempt_ids) and a.id <> all (v_over) and a.held));
-end
-$$;
-
--- Charges a tenant with the starts among these attempts, as far as it has room, and puts back and
--- returns the others. A claim that finds another charging the same tenant does not wait for it, and
--- cannot know what it leaves.
+-- Charges a tenant with the starts among attempts, as far as it has room; puts back and returns the
+-- others. Two claims never wait for each other over a tenant: the second puts its starts back for a
+-- second.
 create function millrace.charge_starts(
   p_stage millrace.stages,
   p_payer millrace.payer,

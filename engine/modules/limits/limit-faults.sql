@@ -27,12 +27,10 @@ where g.due_at = 'infinity'
     select from millrace.arrivals n
     where n.stage_id = g.stage_id
       and n.concurrency_group = '*' || substr(g.concurrency_group, 2));
-comment on view millrace.limit_faults is
-  'Queued attempts out of reach, and groups left parked, for check_invariants().';
 
--- Finds shared limits that hold for other stages than name them, that are not as declared and
--- throttled, or that contradict what they learned; and work under one that it does not count. A
--- stage that has just come under a limit is counted by the next sweep.
+-- Finds limits that hold for other stages than name them, are not as declared and throttled, or
+-- contradict what they learned; and work that a shared limit does not count. A stage that has just
+-- come under a limit is counted by the next sweep.
 create or replace view millrace.shared_limit_faults (rule, run_id, attempt_id, detail) as
 select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
   format('stage %s of %s', s.name, p.name)
@@ -90,5 +88,3 @@ where a.queue_at is not null
     select
     from millrace.in_flight f
     where f.attempt_id = a.id and f.token = a.token);
-comment on view millrace.shared_limit_faults is
-  'Shared limits that do not hold what they say, for check_invariants().';

@@ -1,7 +1,7 @@
 -- Limits: so much of something, by a key, in a window or at a time
 --
 -- A row of millrace.limits is a limit: a stage's own, or a named one that stages of any pipeline
--- share. limited_stages says which hold for a stage. What a limit says, and how that is measured:
+-- share. limited_stages says which hold for a stage.
 --
 --   says            so much of           by                  measured in
 --   max_in_flight   places in work       the limit           in_flight (in-flight.sql)
@@ -12,11 +12,7 @@
 --   spending        dollars, tokens      the limit           uses in a window (budgets.sql)
 --   a quota         starts, dollars      tenant              uses in a window (quotas.sql)
 --
--- priority and concurrency sort the queue into groups (sort-into-groups.sql), which have turns
--- (group-turns.sql), by which a claim takes (claim-by-turns.sql). A throttle holds over a limit for
--- a while (throttles.sql). A gate is a stage that does nothing but keep to its limits (gates.sql).
---
--- All of it is decided in the claim. A claim of a stage with limits
+-- A claim of a stage with limits
 --
 --   enters     locks the stage's limits, its own first and the shared ones by their ids, so that
 --              what it counts stays true until it commits; one that holds entities, since it
@@ -25,14 +21,12 @@
 --   takes      places and tokens of keys with what it claims, tokens at the end
 --   gives back what its batch has no room for, or what a tenant has not
 --
--- Whoever ends an attempt only inserts what it used and how a service refused it, and waits for
--- nobody. No step looks at the whole queue: a claim reads the groups whose turn it is and the rows
--- that it takes, and counts up to a limit. A stage that declares no limit never comes here.
+-- The end of an attempt only inserts its usage and its refusal, and waits for nobody. No step reads
+-- the whole queue. A stage without limits never comes here.
 
--- Locks a limit against claims and changes until the transaction ends: a stage's own by the stage,
--- before it has a row, or a shared one. False where somebody else has it, and the caller may not
--- wait, or has waited for most of a second; after that Postgres would look for a deadlock, which a
--- migration may be part of that holds a limit and waits for the stage.
+-- Locks a limit until the transaction ends: a stage's own by the stage, or a shared one. False
+-- where somebody else has it, and the caller may not wait or has waited for 800 ms: after that
+-- Postgres would look for a deadlock, with a migration that holds a limit and waits for the stage.
 create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean
 ) returns boolean
@@ -59,9 +53,8 @@ begin
 end
 $$;
 
--- Makes the caller the only one who takes what a stage's limits allow until it commits, and lists
--- them, with the stage as it is then: a definition may have changed both until now. Null where
--- somebody else is there.
+-- Locks a stage's limits for the caller until it commits, and lists them, with the stage as it is
+-- then. Null where somebody else has one.
 create function millrace.enter_limits(
   p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
 )
@@ -112,9 +105,9 @@ begin
 end
 $$;
 
--- Says how many of p_wanted attempts of a stage one limit lets it take now. Where it may take none,
--- wait_ms says when to ask again; null: not by waiting. A gate takes nothing in work: only rate and
--- back pressure are for it.
+-- Counts how many of p_wanted attempts of a stage one limit lets it take now. Where that is none,
+-- wait_ms says when to ask again; null: not by waiting. For a gate only rate and back pressure
+-- count.
 create function millrace.room_under(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
 )
@@ -168,8 +161,8 @@ begin
 end
 $$;
 
--- Says how many of p_wanted attempts of a stage all of these limits let it take now, as
--- room_under() does of one. short_of: the shared limit that allows the least.
+-- Counts how many of p_wanted attempts of a stage all its limits let it take now, as room_under()
+-- of one. short_of: the shared limit that allows the least.
 create function millrace.room_at(
   p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
   out room int, out wait_ms int, out short_of int
@@ -193,9 +186,8 @@ begin
 end
 $$;
 
--- Says of groups how many attempts of their keys a stage may begin now: infinity where no limit
--- asks for keys. is_full: the key has no place; opens_at: when it has a token again, where it has
--- none.
+-- Counts for groups how many attempts of their keys a stage may begin now: infinity without a limit
+-- by key. is_full: the key has no place; opens_at: when it has a token again.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 language plpgsql volatile
@@ -258,7 +250,7 @@ create function millrace.take_of_keys(
 language sql
 as $$
   insert into millrace.limit_keys as o (limit_id, key, bucket)
-  select l.id, g.key, millrace.drawn(
+  select l.id, g.key, millrace.bucket_after(
     l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket()), (p_each * g.n)::int)
   from millrace.limited_stages m
   join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
@@ -284,7 +276,7 @@ as $$
 begin
   update millrace.limits l
   set bucket = case
-      when l.limits ? 'rate' then millrace.drawn(l.limits -> 'rate', l.bucket, p_taken)
+      when l.limits ? 'rate' then millrace.bucket_after(l.limits -> 'rate', l.bucket, p_taken)
       else l.bucket
     end,
     checked_to = case when l.id = p_own.id then p_own.checked_to else l.checked_to end,
@@ -394,28 +386,8 @@ begin
 end
 $$;
 
--- Deletes news of a stage's groups that no claim comes to read, since nothing is queued there: all
--- of it took its former result, or was left out. One statement, hence one snapshot: who queues
--- something commits it together with its news.
-create function millrace.drop_old_news(p_stage_id int) returns void
-language sql
-as $$
-  delete from millrace.arrivals n
-  where (n.stage_id, n.concurrency_group, n.id) in (
-    select o.stage_id, o.concurrency_group, o.id
-    from millrace.arrivals o
-    where o.stage_id = p_stage_id
-      and not exists (
-        select
-        from millrace.attempts a
-        where a.stage_id = p_stage_id and a.queue_at is not null and a.state = 'queued')
-    order by o.concurrency_group, o.id
-    limit 10000
-    for update skip locked)
-$$;
-
--- The sweep frees the slots of what was cancelled or lost, sorts what was queued without a group,
--- counts what was taken without a limit, and drops news that nobody reads.
+-- Frees the slots of what was cancelled or lost, sorts attempts without a group, counts those that
+-- were claimed without a limit, and deletes arrivals that no claim reads.
 create function millrace.sweep_places(p_pipeline_id int) returns void
 language plpgsql
 as $$
@@ -435,23 +407,36 @@ begin
       order by f.attempt_id
       limit 5000));
     if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, millrace.portion());
-      perform millrace.drop_old_news(v_stage.id);
+      perform millrace.sort_ungrouped(v_stage, millrace.portion());
+      -- One statement, hence one snapshot: who queues something commits it together with its news.
+      delete from millrace.arrivals n
+      where (n.stage_id, n.concurrency_group, n.id) in (
+        select o.stage_id, o.concurrency_group, o.id
+        from millrace.arrivals o
+        where o.stage_id = v_stage.id
+          and not exists (
+            select
+            from millrace.attempts a
+            where a.stage_id = v_stage.id and a.queue_at is not null and a.state = 'queued')
+        order by o.concurrency_group, o.id
+        limit 10000
+        for update skip locked);
     end if;
     perform millrace.count_attempts(v_stage, 1000);
   end loop;
 end
 $$;
 
--- The sweep adds up what was spent, takes throttles away whose time is over, reads refusals that no
--- claim came for, forgets what limits learned that have their whole rate back, and brings those to
--- the clock that are ahead of it: a stage whose bucket is empty is not woken, so that no claim
--- would come to write that. A limit that somebody has locked this moment is left to the next.
+-- Sums uses, ends throttles whose time is over, applies refusals that no claim has read, ends
+-- learning, and moves buckets to a clock that was set back: a stage with an empty bucket is not
+-- woken, so no claim would. A limit that somebody has locked is left to the next sweep.
 create function millrace.sweep_limits() returns void
 language plpgsql
 as $$
 declare
   v_limit millrace.limits;
+  v_now timestamptz;
+  v_key text;
 begin
   perform millrace.sum_limit_uses(10000);
   for v_limit in
@@ -459,18 +444,45 @@ begin
     from millrace.limits l
     where l.until <= millrace.now()
       or ((l.bucket).lowered_at is not null and millrace.share_now(l.bucket) >= 1)
-      or (l.limits ? 'rate' and l.bucket <> millrace.on_the_clock(l.bucket))
+      or (l.limits ? 'rate' and l.bucket <> millrace.bucket_at_clock(l.bucket))
       or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
       or exists (select from millrace.limit_keys k where k.limit_id = l.id)
     order by l.id
   loop
     continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
     perform millrace.learn(v_limit.id);
-    perform millrace.sweep_limit_keys(v_limit.id);
+    v_now := millrace.now();
+    for v_key in
+      with ahead as (
+        update millrace.limit_keys k
+        set bucket = millrace.bucket_at_clock(k.bucket)
+        where k.limit_id = v_limit.id
+          and ((k.bucket).lowered_at > v_now
+            or (k.bucket).refilled_at > greatest(v_now, (k.bucket).refused_until))
+        returning k.key
+      )
+      select a.key from ahead a order by a.key
+    loop
+      perform millrace.wake_keys(v_limit.id, v_key);
+    end loop;
+    delete from millrace.limit_keys k
+    using millrace.limits l
+    where l.id = v_limit.id
+      and k.limit_id = l.id
+      and (not l.limits ? 'key_rate'
+        or (millrace.share_now(k.bucket) >= 1
+          and millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
+            l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8));
     -- Somebody may have made it a longer one meanwhile.
     select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
     if v_limit.until <= millrace.now() then
-      perform millrace.end_throttle(v_limit);
+      perform millrace.take_throttle(v_limit);
+      perform millrace.note('unthrottle', p.name, s.name, '{}',
+        jsonb_build_object('key', 'engine', 'reason', 'its time was over', 'outcome',
+          jsonb_strip_nulls(jsonb_build_object('limit', v_limit.name))))
+      from (select) o
+      left join millrace.stages s on s.id = v_limit.stage_id
+      left join millrace.pipelines p on p.id = s.pipeline_id;
     end if;
   end loop;
 end

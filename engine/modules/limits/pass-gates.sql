@@ -1,11 +1,9 @@
--- Passing gates by the sweep
---
--- Set by set, the gate whose next attempt is the oldest first, until their limits let nothing more
--- through or a second is over. What somebody holds is passed over, and comes by in the next sweep.
+-- Passing gates by the sweep: set by set, the gate with the oldest attempt first, until their
+-- limits are used up or a second is over. What somebody holds comes by in the next sweep.
 
--- Passes the next of a gate behind a place in its queue, as far as its limits allow. What they
--- allow is counted once for several sets. last_id is where it has come to; null where nothing more
--- can be passed now.
+-- Passes the next attempts of a gate behind a place in its queue, as far as its limits allow, which
+-- is asked once for several sets. last_id: where it has come to; null where nothing more can be
+-- passed now.
 create function millrace.pass_next(
   p_stage_id int, p_after_at timestamptz, p_after_id bigint, p_limit int,
   out passed int, out last_at timestamptz, out last_id bigint, out ready int[]
@@ -105,8 +103,8 @@ begin
 end
 $$;
 
--- Passes the gates of all pipelines, up to so many attempts; says how many. A fault at one gate,
--- such as a table that was dropped, keeps no other closed.
+-- Passes the gates of all pipelines, up to so many attempts. A fault at one gate, such as a dropped
+-- table, keeps no other closed.
 create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 language plpgsql
 as $$

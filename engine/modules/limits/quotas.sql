@@ -1,30 +1,25 @@
--- Quotas: what one tenant may start and spend in a while.
+-- Quotas: what one tenant may start and spend in a window of time
 --
--- A definition may name a column that tells tenants apart, and how many starts and how many US
--- dollars each of them has in a window of time. What exceeds that is not refused, since a
--- user's write must not fail for it: it stays queued until the next window, and its error says
--- so. A pipeline without a quota pays nothing but the look at a flag.
+-- What exceeds a quota is not refused, since a user's write must not fail for it: it stays queued
+-- until the next window, and its error says so.
 --
 --   who      a run keeps whose quota it counts against: read when a person starts it, and a child
 --            has its parent's
---   window   fixed, counted from the epoch: an hour begins on the hour, a day at midnight UTC. So
---            two numbers a tenant are all that is kept, and it can be said when there is room
---            again. At worst a tenant has twice the amount around the turn of a window.
---   where    in the claim, after it has taken attempts by whatever limits: it puts back those
---            whose tenant has no room (keep-to-quotas.sql, hold-back.sql). So what is queued and
---            never begins is charged to nobody, and what may be overspent is what is in work.
---   starts   charged when the first attempt of a start is claimed. A start is what a person
---            queues, by a status or by start(). Claims charge one tenant's starts by turns: one
---            that finds another doing so puts them back for a second, and waits for nobody. What
---            operators do (retry, replay, reset) is no start.
---   spending noted when attempts end, failed ones too, by what they say they cost. Once it is
---            used up, nothing of the tenant is claimed, whoever started it.
+--   window   counted from the epoch, so that two numbers a tenant are all that is kept; at worst a
+--            tenant has twice the amount around the turn of a window
+--   where    in the claim, after it has taken attempts by the other limits: it puts back what has
+--            no room (keep-to-quotas.sql, hold-back.sql). So what never begins is charged to
+--            nobody, and what may be overspent is what is in work
+--   starts   charged when the first attempt of a start is claimed. A start is what a person queues,
+--            by a status or by start(); retry, replay and reset are none
+--   spending noted when attempts end, failed ones too. Once it is used up, nothing of the tenant is
+--            claimed
 --
--- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and
--- deletes those of windows that are over.
+-- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and deletes those of
+-- windows that are over.
 
--- define() keeps the quota of a definition, and marks the stages whose claims are to look at
--- quotas. A mark is never taken back: what is held back must still be let go.
+-- define() keeps the quota of a definition, and marks the stages whose claims look at quotas. A
+-- mark stays: what is held back must still be released.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 returns void
 language sql
@@ -51,8 +46,8 @@ as $$
   where s.pipeline_id = f.id and not s.counted;
 $$;
 
--- Writes on runs that a person starts whose quota they count against. A row that was a child once
--- counts against the quota of its former parent, unless its own pipeline has a quota.
+-- Writes on runs that a person starts whose quota they count against. A row that was a child counts
+-- against the quota of its former parent, unless its pipeline has one.
 create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
 returns void
 language plpgsql
@@ -108,9 +103,9 @@ begin
 end
 $$;
 
--- Marks what a person has just started and queue_attempts() has not, so that the claim of it is
--- charged to its tenant: all that was queued since p_since, in the runs and in child runs that
--- began with it. Whichever is claimed first pays.
+-- Marks attempts that a person has just started, so that their claim is charged to the tenant: all
+-- that was queued since p_since, in the runs and in children that began with them. The first that
+-- is claimed pays.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 returns void
 language plpgsql
@@ -177,9 +172,8 @@ begin
 end
 $$;
 
--- Adds up what came since the last sweep, a row for each tenant, and deletes what is of windows
--- that are over. It deletes and adds in one statement, hence one snapshot: nothing is lost or
--- counted twice.
+-- Adds up the uses since the last sweep, a row for each tenant, and deletes those of windows that
+-- are over. One statement deletes and adds, so nothing is lost or counted twice.
 create function millrace.sum_uses(p_limit int) returns void
 language plpgsql
 as $$
@@ -221,6 +215,8 @@ begin
 end
 $$;
 
+-- What each tenant has used of its quota in the present window, of what is allowed, and how many
+-- attempts are held back for it.
 create or replace view millrace.quotas as
 with used as (
   select u.pipeline_id, u.key, u.kind, sum(u.used) as used
@@ -244,6 +240,3 @@ from used u
 full join held h using (pipeline_id, key, kind)
 join millrace.pipelines p on p.id = pipeline_id
 order by p.name, held desc, key, kind;
-comment on view millrace.quotas is
-  'What each tenant has used of its quota in the present window, of what is allowed, and how many '
-  'attempts are held back for it.';

@@ -1,18 +1,8 @@
 -- Shared limits: one limit over stages of any pipelines
 --
--- A limit is defined by its name, before the pipelines whose stages name it. Its parts are those of
--- a stage's own limits, and spending:
---
---   max_in_flight   counted over all its stages in in_flight
---   rate            one token bucket, in the limit's row (shared-room.sql)
---   key_rate        one for each key of its stages (limit-keys.sql)
---   spending        dollars and tokens in a window of time (budgets.sql)
---   adaptive        its rate, or that of the key, is halved when a service refuses (adaptive.sql)
---
--- Claims under one shared limit go one at a time, whatever their stage: each locks the limits of
--- its stage after the stage's own limiter, by their ids. Whoever ends attempts only inserts what
--- they used and how a service refused them, and waits for nobody. A stage under a shared limit is
--- counted in in_flight in any case, so that a limit that changes finds its places counted.
+-- A shared limit is defined by its name, before the pipelines whose stages name it. Claims under it
+-- go one at a time, whatever their stage. A stage under a shared limit is counted in in_flight in
+-- any case, so that a limit that changes finds its places counted.
 
 -- Raises unless what a shared limit is to be is of the right form. What a throttle may say is less:
 -- it neither learns nor ends.
@@ -26,6 +16,7 @@ as $$
 declare
   v_schema jsonb := millrace.shared_limit_schema();
   v_fault jsonb;
+  v_without text;
 begin
   if p_is_throttle then
     v_schema := v_schema #- '{properties,adaptive}';
@@ -45,17 +36,6 @@ begin
     raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
       using errcode = 'MR001', hint = 'Set max_in_flight, rate, key_rate or spending.';
   end if;
-  perform millrace.check_key_rate(p_name, p_limits);
-end
-$$;
-
--- Raises MR001 unless the stages under a limit with a rate for each key have one.
-create function millrace.check_key_rate(p_name text, p_limits jsonb) returns void
-language plpgsql stable
-as $$
-declare
-  v_without text;
-begin
   v_without := (
     select string_agg(p.name || '.' || s.name, ', ' order by s.id)
     from millrace.limits l
@@ -97,23 +77,22 @@ begin
 end
 $$;
 
--- Writes what a limit is today; of a stage's own, on the stage too. What its bucket holds by the
--- former rate stays, as far as there is room by the new one; and what it learned, while it goes on
--- learning. What a stage took while nobody counted is counted, and what nobody counts any more is
--- forgotten. The caller has locked the limit. Wakes its stages, of which it may let more through
--- than before.
+-- Writes the limits that hold today, of a stage's own limit on the stage too. The bucket keeps its
+-- tokens as far as the new rate has room, and what it learned while it is adaptive. Attempts that
+-- nobody counted are counted, and forgotten where nobody counts any more. Wakes the stages. The
+-- caller has locked the limit.
 create function millrace.set_limit(p_limit millrace.limits, p_limits jsonb)
 returns void
 language plpgsql
 as $$
 declare
-  v_bucket millrace.bucket := millrace.drawn(p_limit.limits -> 'rate', p_limit.bucket, 0);
+  v_bucket millrace.bucket := millrace.bucket_after(p_limit.limits -> 'rate', p_limit.bucket, 0);
   v_learns boolean := coalesce((p_limits ->> 'adaptive')::boolean, false);
   v_stage millrace.stages;
 begin
   update millrace.limits l
   set limits = p_limits,
-    bucket = case when v_learns then v_bucket else millrace.unlearned(v_bucket) end
+    bucket = case when v_learns then v_bucket else millrace.bucket_unlearned(v_bucket) end
   where l.id = p_limit.id;
   if not v_learns or not p_limits ? 'key_rate' then
     delete from millrace.limit_keys k where k.limit_id = p_limit.id;
@@ -142,6 +121,10 @@ begin
 end
 $$;
 
+-- Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60,
+-- "per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens":
+-- 1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of its
+-- stages, such as each host; with it an adaptive limit learns of each key by itself.
 create function millrace.define_limit(p_name text, p_limits jsonb) returns void
 language plpgsql
 as $$
@@ -165,12 +148,8 @@ begin
   end if;
 end
 $$;
-comment on function millrace.define_limit(text, jsonb) is
-  'Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60, '
-  '"per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens": '
-  '1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of '
-  'its stages, such as each host; with it an adaptive limit learns of each key by itself.';
 
+-- Drops a shared limit that no stage names any more.
 create function millrace.drop_limit(p_name text) returns void
 language plpgsql
 as $$
@@ -195,8 +174,6 @@ begin
   delete from millrace.limits l where l.id = v_limit.id;
 end
 $$;
-comment on function millrace.drop_limit(text) is
-  'Drops a shared limit that no stage names any more.';
 
 -- Raises MR001 unless the shared limits that a stage names are defined. It holds on to them, so
 -- that none is dropped before the definition is written.
@@ -247,9 +224,8 @@ begin
 end
 $$;
 
--- define() waits for the claims under way at a pipeline's stages with limits, and keeps others out
--- until its transaction ends. It does so before it locks the table, which a claim that has entered
--- them may be waiting for.
+-- define() waits for claims at a pipeline's stages with limits, and keeps others out. It does so
+-- before it locks the table, for which such a claim may wait.
 create function millrace.lock_limits(p_pipeline text) returns void
 language plpgsql
 as $$
@@ -264,8 +240,8 @@ begin
 end
 $$;
 
--- define() writes the limits of a pipeline's stages, which it has just written as the definition
--- says them: puts throttles over them again, and says which limits hold for which stage.
+-- define() writes the limits of a pipeline's stages as defined, puts throttles over them again, and
+-- writes which limits hold for which stage.
 create function millrace.save_limits(p_pipeline_id int) returns void
 language sql
 as $$

@@ -1,10 +1,9 @@
 -- Shared limits: a share for each stage that wants more than there is
 --
--- A stage that works fast would take every place as soon as it is free, and one beside it get none.
--- So a claim that would have taken more than its shared limits allow notes that its stage is short.
--- For a while after that the others leave it a share: of places in flight as many as each of those
--- that are short may have, and of a rate what is left of an equal part. An odd token goes to
--- whoever has waited longest. While no other stage is short, nobody is held back and nothing noted.
+-- A fast stage would take every place as soon as it is free. So a claim that would have taken more
+-- notes that its stage is short. For a while the others leave it a share: of places as many as each
+-- short stage may have, and of a rate an equal part; an odd token goes to the stage that has waited
+-- longest. While no other stage is short, nothing is noted.
 
 -- Says how many stages want something of a shared limit, this one included, and whether it is this
 -- one's turn: no other of them has waited longer.
@@ -41,10 +40,9 @@ as $$
   end
 $$;
 
--- A claim notes whether a shared limit gave its stage less than it would have taken (it took all
--- that there was room for, or there was none and something is queued), and that it took something
--- while another was short. p_short_of is the one that allowed the least: under the others nobody
--- has to leave it anything. Only claims of this stage write these rows, and they go one at a time.
+-- Notes whether a claim got less of a shared limit than its stage would have taken, and that it
+-- took something while another was short. p_short_of: the limit that allowed the least; under the
+-- others nobody owes the stage a share. Only claims of this stage write these rows, one at a time.
 create function millrace.note_share(
   p_stage_id int,
   p_room int,

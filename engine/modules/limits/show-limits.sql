@@ -1,5 +1,8 @@
 -- What is told of limits: to doctor(), in a view, and at the operators' door
 
+-- Each shared limit: its stages, what it was declared as and what holds today, why it is throttled,
+-- what it learned from whom, what is in flight and spent, and for which stages its budget pays
+-- nothing more in this window.
 create or replace view millrace.shared_limit_state as
 select l.name,
   array(
@@ -47,13 +50,9 @@ cross join lateral (
     millrace.window_end(l.limits -> 'spending') as window_ends_at) u
 where l.name is not null
 order by l.name;
-comment on view millrace.shared_limit_state is
-  'Each shared limit: its stages, what it was declared as and what holds today, why it is '
-  'throttled, what it learned from whom, what is in flight and spent, and for which stages its '
-  'budget pays nothing more in this window.';
 
--- Says what a shared limit has learned of the services that refused, in a sentence for each of the
--- ten that hold it back the longest; null where there is nothing.
+-- Tells what a shared limit has learned, in a sentence for each of the ten keys that hold it back
+-- the longest; null where there is nothing.
 create function millrace.learned_in_words(p_name text) returns text
 language sql stable
 as $$
@@ -71,8 +70,8 @@ as $$
     limit 10) o
 $$;
 
--- Looks at shared limits that hold less than was declared, or whose budget pays for nothing more.
--- A service that refuses for ten minutes in all needs somebody to look.
+-- Finds shared limits that hold less than declared, or whose budget is spent. Ten minutes of
+-- refusals need somebody to look.
 create function millrace.shared_limit_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
@@ -95,4 +94,16 @@ as $$
           to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
       end), ''), 'as declared')
   from millrace.shared_limit_state l
+$$;
+
+-- Shows the throttle of a limit: until when, why, and by whom; null without one.
+create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
+language sql stable
+as $$
+  select jsonb_build_object('limits', p_limit.throttle, 'until', p_limit.until,
+    'reason', p_limit.reason, 'line', p_limit.line,
+    'by', coalesce(j.subject, j.session ->> 'user'))
+  from (select) one
+  left join millrace.journal j on j.id = p_limit.line
+  where p_limit.throttle is not null
 $$;

@@ -1,11 +1,11 @@
--- Concurrency groups: how the queue of a stage is sorted.
+-- Concurrency groups: how the queue of a stage is sorted
 --
--- A stage with the limits concurrency or priority has its queue sorted into groups, one for each
--- key and class of priority. Whoever enqueues writes an attempt's group and inserts an arrival,
--- which the next claim reads (claim-by-groups.sql), and waits for nobody.
+-- A stage with the limits concurrency or priority sorts its queue into groups, one for each key and
+-- class of priority. Whoever queues an attempt writes its group and inserts an arrival, which the
+-- next claim reads (group-turns.sql), and waits for nobody.
 
--- Says in which groups of a stage these runs wait, in their order: by the keys of their rows, read
--- here where nobody gives them, and by their priorities. Without a column for it all have one key.
+-- Lists the groups in which runs wait at a stage, in their order: by the keys of their rows, read
+-- here where p_keys is null, and by their priorities. Without a column all have one key.
 create function millrace.groups_of_runs(
   p_stage millrace.stages,
   p_run_ids bigint[],
@@ -69,8 +69,8 @@ begin
 end
 $$;
 
--- Sorts what was just queued at a stage for these runs into its groups. An attempt keeps its group
--- until it is queued again, whatever becomes of the column.
+-- Sorts attempts that were just queued at a stage into its groups. An attempt keeps its group until
+-- it is queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
 as $$
@@ -87,10 +87,9 @@ begin
 end
 $$;
 
--- Sorts attempts that have no group, since they were queued before the stage had groups, or by a
--- transaction that did not know of them: the p_limit oldest in the queue, or all that are live
--- where p_limit is null.
-create function millrace.adopt_attempts(p_stage millrace.stages, p_limit int)
+-- Sorts attempts without a group, which were queued before the stage had groups: the p_limit oldest
+-- in the queue, or all that are live.
+create function millrace.sort_ungrouped(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
 as $$
@@ -128,9 +127,8 @@ as $$
     coalesce((p_limits ->> 'priority')::boolean, false))
 $$;
 
--- Before define() saves the stages, it forgets the groups of those that the definition no longer
--- sorts, or sorts by something else, and the slots of those that it no longer counts. What somebody
--- holds at this moment is left out: it is about to end.
+-- Deletes the groups of stages that a new definition sorts by something else, and the slots of
+-- those that it no longer counts. What somebody holds is left out: it is about to end.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
 returns void
 language plpgsql
@@ -171,8 +169,8 @@ begin
 end
 $$;
 
--- Sorts what is queued at the stages of a pipeline that have groups, and counts what is in work at
--- those with limits. Every group is looked at anew, since a limit may have been raised.
+-- Sorts the queues of a pipeline's stages with groups, and counts what is in work. Every group is
+-- announced anew, since a limit may have been raised.
 create function millrace.attach_groups(p_pipeline millrace.pipelines) returns void
 language plpgsql
 as $$
@@ -186,7 +184,7 @@ begin
     order by s.id
   loop
     if v_stage.has_groups then
-      perform millrace.adopt_attempts(v_stage, null);
+      perform millrace.sort_ungrouped(v_stage, null);
       insert into millrace.arrivals (stage_id, concurrency_group, due_at)
       select v_stage.id, a.concurrency_group, min(a.queue_at)
       from millrace.attempts a

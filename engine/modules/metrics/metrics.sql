@@ -1,73 +1,13 @@
--- Metrics: what a monitoring system asks for
---
--- Counters come from the totals, which are never pruned and never fall; gauges from the queue's own
--- index. The function `metrics` writes them in OpenMetrics, and asks for the engine's health. They
--- go as json: jsonb would take fifty thousand numbers apart and together again at each level.
+-- Metrics: counters from the totals, which never fall, and gauges from the queue's index. They go
+-- as json: jsonb would take fifty thousand numbers apart and together again at each level.
 
--- Lists what has happened at each stage since the beginning, and in each pipeline as a whole
--- (stage is null).
-create function millrace.counters() returns json
-language plpgsql stable
-as $$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'pipeline', p.name,
-      'stage', s.name,
-      'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
-        'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
-        'cancelled', t.cancelled),
-      'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
-        t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
-        t.r15]),
-      'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
-        t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
-        t.w15]),
-      'cost_usd', t.cost_usd,
-      'input_tokens', t.input_tokens,
-      'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
-    from millrace.totals t
-    join millrace.pipelines p on p.id = t.pipeline_id
-    left join millrace.stages s on s.id = t.stage_id
-    where t.stage_id = 0 or s.id is not null);
-end
-$$;
-
--- Lists how each stage stands now. ready and in_backoff are counted to 10,001.
-create function millrace.stage_gauges() returns json
-language plpgsql volatile
+-- What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.
+create function public.millrace_metrics() returns json
+language plpgsql stable security definer
 set enable_mergejoin = off set jit = off
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_alive timestamptz := millrace.alive_since();
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'pipeline', p.name,
-      'stage', s.name,
-      'enabled', s.enabled and p.enabled,
-      'ready', c.ready,
-      'in_backoff', c.in_backoff,
-      'started', c.started,
-      'oldest_ready_seconds', greatest(extract(epoch from v_now - c.oldest_due_at), 0),
-      'live_workers', coalesce(w.n, 0)) order by p.name, s.id), '[]')
-    from millrace.live_counts(10001) c
-    join millrace.stages s on s.id = c.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    left join (
-      select o.stage_id, count(*) as n
-      from millrace.workers o
-      where o.left_at is null
-        and o.heartbeat_at > v_alive
-      group by o.stage_id) w on w.stage_id = s.id);
-end
-$$;
-
-create function public.millrace_metrics() returns json
-language plpgsql stable security definer
-as $$
-declare
   v_swept timestamptz := (
     select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
 begin
@@ -79,8 +19,45 @@ begin
     'level', (millrace.engine()).level,
     -- In seconds: what `le` names.
     'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
-    'counters', millrace.counters(),
-    'stages', millrace.stage_gauges(),
+    'counters', (
+      select coalesce(json_agg(json_build_object(
+        'pipeline', p.name,
+        'stage', s.name,
+        'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
+          'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
+          'cancelled', t.cancelled),
+        'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
+          t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
+          t.r15]),
+        'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
+          t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
+          t.w15]),
+        'cost_usd', t.cost_usd,
+        'input_tokens', t.input_tokens,
+        'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
+      from millrace.totals t
+      join millrace.pipelines p on p.id = t.pipeline_id
+      left join millrace.stages s on s.id = t.stage_id
+      where t.stage_id = 0 or s.id is not null),
+    'stages', (
+      select coalesce(json_agg(json_build_object(
+        'pipeline', p.name,
+        'stage', s.name,
+        'enabled', s.enabled and p.enabled,
+        'ready', c.ready,
+        'in_backoff', c.in_backoff,
+        'started', c.started,
+        'oldest_ready_seconds', greatest(extract(epoch from millrace.now() - c.oldest_due_at), 0),
+        'live_workers', coalesce(w.n, 0)) order by p.name, s.id), '[]')
+      from millrace.live_counts(10001) c
+      join millrace.stages s on s.id = c.stage_id
+      join millrace.pipelines p on p.id = s.pipeline_id
+      left join (
+        select o.stage_id, count(*) as n
+        from millrace.workers o
+        where o.left_at is null
+          and o.heartbeat_at > v_alive
+        group by o.stage_id) w on w.stage_id = s.id),
     'sweep_age_seconds', case when isfinite(v_swept)
       then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
     'alerts', (
@@ -102,9 +79,8 @@ begin
       from millrace.alert_channels c));
 end
 $$;
-comment on function public.millrace_metrics() is
-  'What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.';
 
+-- Whether doctor() finds all well, and what it does not.
 create function public.millrace_health() returns jsonb
 language plpgsql stable security definer
 as $$
@@ -121,5 +97,3 @@ begin
   return jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings);
 end
 $$;
-comment on function public.millrace_health() is
-  'Whether doctor() finds all well, and what it does not.';

@@ -4,50 +4,8 @@
 -- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
 -- that match no more are passed over.
 
--- Locks those of these runs, with their entities, that nobody holds; returns them.
-create function millrace.hold_free_runs(p_pipeline_id int, p_run_ids bigint[])
-returns bigint[]
-language plpgsql
-as $$
-declare
-  v_entities text[] := millrace.lock_entities(p_pipeline_id, array(
-    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)), false);
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and r.entity_id = any (v_entities)
-    order by r.id
-    for no key update skip locked);
-end
-$$;
-
--- Does the verb of a bulk to held runs, all at once where there is a way to.
-create function millrace.do_to_held(p_bulk millrace.bulks, p_run_ids bigint[])
-returns void
-language plpgsql
-as $$
-declare
-  v_run bigint;
-begin
-  if p_bulk.verb = 'cancel' then
-    perform millrace.end_runs(p_run_ids, 'cancelled');
-    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
-  elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
-    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
-      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
-    end if;
-  else
-    foreach v_run in array p_run_ids loop
-      perform millrace.do_to_run(v_run, p_bulk.args);
-    end loop;
-  end if;
-end
-$$;
-
--- Does the verb of a bulk to held runs. It halves them until the guilty run stands alone: that one
--- is noted as a fault, or left for later where the error says to try again.
+-- Does the verb of a bulk to held runs, in halves until the guilty run stands alone: a fault, or
+-- left for later where the error is transient.
 create function millrace.do_to_each(
   p_bulk millrace.bulks,
   p_run_ids bigint[],
@@ -61,6 +19,7 @@ declare
   v_context text;
   v_one record;
   v_other record;
+  v_run bigint;
 begin
   done := '{}';
   faulty := '{}';
@@ -69,7 +28,18 @@ begin
     return;
   end if;
   begin
-    perform millrace.do_to_held(p_bulk, p_run_ids);
+    if p_bulk.verb = 'cancel' then
+      perform millrace.end_runs(p_run_ids, 'cancelled');
+      perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+    elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
+      if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+        raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+      end if;
+    else
+      foreach v_run in array p_run_ids loop
+        perform millrace.do_to_run(v_run, p_bulk.args);
+      end loop;
+    end if;
     done := p_run_ids;
     return;
   exception when query_canceled or assert_failure or others then
@@ -92,80 +62,6 @@ begin
   done := v_one.done || v_other.done;
   faulty := v_one.faulty || v_other.faulty;
   busy := v_one.busy || v_other.busy;
-end
-$$;
-
--- Notes as faults those of these runs that cannot go on, since their row has a later run or their
--- parent has given them up, so that nothing is done over for their sake; returns them.
-create function millrace.set_overtaken_apart(
-  p_bulk millrace.bulks,
-  p_run_ids bigint[])
-returns bigint[]
-language plpgsql
-as $$
-declare
-  v_apart bigint[];
-begin
-  if p_bulk.verb in ('cancel', 'prioritise') then
-    return '{}';
-  end if;
-  with apart as (
-    insert into millrace.bulk_faults (bulk_id, run_id, code, message)
-    select p_bulk.id, r.id, 'MR004', case
-      when f.id is null then format('its row %s has a later run', millrace.cut_text(r.entity_id))
-      else format('its parent, run %s, has given it up', f.run_id) end
-    from millrace.runs r
-    left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
-    where r.id = any (p_run_ids)
-      and (f.id is not null or not millrace.is_latest_run(r.id))
-    on conflict on constraint bulk_faults_pkey do update set code = excluded.code
-    returning run_id
-  )
-  select coalesce(array_agg(a.run_id), '{}') into v_apart from apart a;
-  return v_apart;
-end
-$$;
-
--- Does the verb of a bulk to held runs that match. Returns to which it was done, to which it cannot
--- be, and which are for later.
-create function millrace.do_to_slice(
-  p_bulk millrace.bulks,
-  p_run_ids bigint[],
-  out done bigint[],
-  out faulty bigint[],
-  out busy bigint[])
-language plpgsql
-as $$
-declare
-  v_apart bigint[] := millrace.set_overtaken_apart(p_bulk, p_run_ids);
-  v_did record;
-begin
-  v_did := millrace.do_to_each(p_bulk, array(
-    select i.id
-    from unnest(p_run_ids) with ordinality i(id, place)
-    where i.id <> all (v_apart)
-    order by i.place));
-  done := v_did.done;
-  faulty := v_did.faulty || v_apart;
-  busy := v_did.busy;
-end
-$$;
-
--- Says why whoever began a bulk may no longer act in it; null where they may.
-create function millrace.bulk_fault(p_bulk millrace.bulks) returns text
-language plpgsql stable
-as $$
-begin
-  if p_bulk.key = 'user' and not exists (
-      select
-      from millrace.operators o
-      join millrace.pipelines p on p.id = p_bulk.pipeline_id
-      where o.subject = p_bulk.subject
-        and o.role in ('operator', 'admin')
-        and (o.pipelines is null or p.name = any (o.pipelines))) then
-    return format('%s may no longer act here', p_bulk.subject);
-  end if;
-  return null;
 end
 $$;
 
@@ -222,8 +118,10 @@ declare
   v_wanted bigint[];
   v_free bigint[];
   v_still bigint[];
+  v_apart bigint[];
   v_did record;
   v_held bigint[];
+  v_entities text[];
 begin
   select b.* into v_bulk
   from millrace.bulks b
@@ -234,9 +132,15 @@ begin
     return v_bulk;
   elsif v_bulk.state <> 'running' then
     return v_bulk;
-  elsif millrace.bulk_fault(v_bulk) is not null then
+  elsif v_bulk.key = 'user' and not exists (
+      select
+      from millrace.operators o
+      join millrace.pipelines p on p.id = v_bulk.pipeline_id
+      where o.subject = v_bulk.subject
+        and o.role in ('operator', 'admin')
+        and (o.pipelines is null or p.name = any (o.pipelines))) then
     update millrace.bulks b
-    set state = 'stopped', why = millrace.bulk_fault(v_bulk)
+    set state = 'stopped', why = format('%s may no longer act here', b.subject)
     where b.id = p_bulk_id
     returning b.* into v_bulk;
     return v_bulk;
@@ -245,10 +149,37 @@ begin
   v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id,
     case when v_bulk.verb in ('retry', 'cancel') then 500 else 100 end, p_up => true);
   v_wanted := v_bulk.held[:200] || v_found.run_ids;
-  v_free := millrace.hold_free_runs(v_bulk.pipeline_id, v_wanted);
+  v_entities := millrace.lock_entities(v_bulk.pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (v_wanted)), false);
+  v_free := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
   v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
     null, cardinality(v_free) + 1, p_up => true)).run_ids;
-  v_did := millrace.do_to_slice(v_bulk, v_still);
+  -- A run cannot go on whose row has a later run, or whose parent has given it up.
+  with apart as (
+    insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+    select v_bulk.id, r.id, 'MR004', case
+      when f.id is null then format('its row %s has a later run', millrace.cut_text(r.entity_id))
+      else format('its parent, run %s, has given it up', f.run_id) end
+    from millrace.runs r
+    left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+    where r.id = any (v_still)
+      and v_bulk.verb not in ('cancel', 'prioritise')
+      and (f.id is not null or not millrace.is_latest_run(r.id))
+    on conflict on constraint bulk_faults_pkey do update set code = excluded.code
+    returning run_id
+  )
+  select coalesce(array_agg(a.run_id), '{}') into v_apart from apart a;
+  v_did := millrace.do_to_each(v_bulk, array(
+    select i.id
+    from unnest(v_still) with ordinality i(id, place)
+    where i.id <> all (v_apart)
+    order by i.place));
   v_held := v_bulk.held[201:] || v_did.busy || array(
     select r.id
     from millrace.runs r
@@ -260,10 +191,10 @@ begin
       v_did.done,
       jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
         'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
-          'faults', cardinality(v_did.faulty), 'held', cardinality(v_did.busy))));
+          'faults', cardinality(v_did.faulty || v_apart), 'held', cardinality(v_did.busy))));
   end if;
   return millrace.save_slice(v_bulk, v_found.next, v_held, array[
-    cardinality(v_did.done), cardinality(v_did.faulty),
+    cardinality(v_did.done), cardinality(v_did.faulty || v_apart),
     cardinality(v_free) - cardinality(v_still)]);
 end
 $$;
@@ -299,8 +230,8 @@ begin
 end
 $$;
 
--- Schedules the job that works on bulks while one runs, else not at all. As with the poller, nobody
--- waits for another's row of cron.job: the sweep works on bulks, too.
+-- Schedules the job of bulks while one runs. Nobody waits for another's row of cron.job: the sweep
+-- works on bulks, too.
 create function millrace.schedule_bulks() returns void
 language plpgsql
 set enable_seqscan = off

@@ -8,7 +8,7 @@
 -- to no run twice.
 
 -- Shows a bulk.
-create function millrace.shown_bulk(p_bulk millrace.bulks) returns jsonb
+create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
 language sql stable
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
@@ -29,17 +29,17 @@ as $$
         limit 100) f)))
 $$;
 
--- Raises MR002 unless what a bulk is to do is a verb over runs with what that verb needs, and its
--- filter a filter of one pipeline. Returns the filter with the state of runs that the verb is for.
+-- Raises MR002 unless a bulk is a verb over runs with its fields, and a filter of one pipeline.
+-- Returns the filter with the status that the verb is for.
 create function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
 language plpgsql immutable
 as $$
 begin
-  perform millrace.check_asked(p_do, millrace.verb_fields() || '{
+  perform millrace.check_request(p_do, millrace.verb_fields() || '{
     "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}', 'do');
   perform millrace.need_fields(p_do, 'verb');
   perform millrace.check_verb(p_do);
-  perform millrace.check_asked(p_filter, millrace.filter_fields(), 'filter');
+  perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
   if not p_filter ? 'pipeline' then
     raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
       using errcode = 'MR002', hint = 'Set it; nothing was done.';
@@ -49,86 +49,6 @@ begin
   end if;
   return jsonb_build_object('status',
     case when p_do ->> 'verb' = 'retry' then 'failed' else 'running' end) || p_filter;
-end
-$$;
-
--- Estimates what a bulk over these runs will cost: of each run the stages that it begins with,
--- and all that come after them, at what each has cost on average. Null where none has told that.
-create function millrace.estimate_cost(
-  p_pipeline_id int,
-  p_do jsonb,
-  p_run_ids bigint[])
-returns numeric
-language sql stable
-as $$
-  with begun as (
-    select r.version_id, b.stage_id, count(*) as runs
-    from millrace.runs r
-    cross join lateral (
-      select vs.stage_id
-      from millrace.version_stages vs
-      join millrace.stages s on s.id = vs.stage_id
-      where p_do ->> 'verb' in ('reset', 'skip')
-        and vs.version_id = r.version_id
-        and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
-      union
-      select a.stage_id
-      from millrace.attempts a
-      where p_do ->> 'verb' = 'retry'
-        and a.run_id = r.id
-        and a.state in ('failed', 'cancelled')
-        and not a.superseded) b
-    where r.id = any (p_run_ids)
-    group by r.version_id, b.stage_id
-  )
-  select round(sum(b.runs * c.cost_usd), 6)
-  from begun b
-  join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
-  join (
-    select t.stage_id, t.cost_usd / t.completed as cost_usd
-    from millrace.totals t
-    where t.pipeline_id = p_pipeline_id
-      and t.stage_id <> 0
-      and t.completed > 0
-      and t.cost_usd > 0) c
-    on c.stage_id = any (vs.dependents)
-    or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip')
-$$;
-
--- Counts what a bulk would meet, up to 10,000 runs, and estimates what that costs. It looks at so
--- many runs at most: whether there are more it may leave open.
-create function millrace.preview_of(
-  p_pipeline_id int,
-  p_do jsonb,
-  p_conditions jsonb)
-returns jsonb
-language plpgsql stable
-as $$
-declare
-  v_runs bigint[] := '{}';
-  v_next bigint := 0;
-  v_found record;
-  v_cost numeric;
-begin
-  for v_look in 1 .. 25 loop
-    v_found := millrace.find_runs(
-      p_conditions, v_next, 10000 - cardinality(v_runs), p_up => true);
-    v_runs := v_runs || v_found.run_ids;
-    v_next := v_found.next;
-    exit when v_next is null or cardinality(v_runs) >= 10000;
-  end loop;
-  v_cost := millrace.estimate_cost(p_pipeline_id, p_do, v_runs);
-  return (
-    select jsonb_build_object(
-      'runs', case
-        when v_next is not null then trim(to_char(count(*), '999,999')) || '+'
-        else count(*)::text
-      end,
-      'oldest', min(coalesce(r.finished_at, r.created_at)),
-      'newest', max(coalesce(r.finished_at, r.created_at)),
-      'cost_usd', v_cost)
-    from millrace.runs r
-    where r.id = any (v_runs));
 end
 $$;
 
@@ -147,66 +67,86 @@ declare
   v_pipeline millrace.pipelines := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
   v_last bigint := coalesce((select r.id from millrace.runs r order by r.id desc limit 1), 0);
   v_bulk millrace.bulks;
+  v_runs bigint[];
+  v_next_id bigint;
+  v_found record;
+  v_cost numeric;
 begin
   if p_do ? 'stage' then
     perform millrace.stage_named(v_pipeline.name, p_do ->> 'stage');
   end if;
   -- Up to now, this very moment included.
   v_filter := v_filter || jsonb_build_object('before', least(
-    millrace.asked_time(p_filter, 'before'), v_now + interval '1 microsecond'));
+    millrace.request_time(p_filter, 'before'), v_now + interval '1 microsecond'));
   v_bulk.conditions := millrace.read_filter(p_caller, v_filter)
     || jsonb_build_object('last_run_id', v_last);
+  -- It looks at so many runs at most: whether there are more it may leave open.
+  v_runs := '{}';
+  v_next_id := 0;
+  for v_look in 1 .. 25 loop
+    v_found := millrace.find_runs(
+      v_bulk.conditions, v_next_id, 10000 - cardinality(v_runs), p_up => true);
+    v_runs := v_runs || v_found.run_ids;
+    v_next_id := v_found.next;
+    exit when v_next_id is null or cardinality(v_runs) >= 10000;
+  end loop;
+  v_cost := (
+    with begun as (
+      select r.version_id, b.stage_id, count(*) as runs
+      from millrace.runs r
+      cross join lateral (
+        select vs.stage_id
+        from millrace.version_stages vs
+        join millrace.stages s on s.id = vs.stage_id
+        where p_do ->> 'verb' in ('reset', 'skip')
+          and vs.version_id = r.version_id
+          and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
+        union
+        select a.stage_id
+        from millrace.attempts a
+        where p_do ->> 'verb' = 'retry'
+          and a.run_id = r.id
+          and a.state in ('failed', 'cancelled')
+          and not a.superseded) b
+      where r.id = any (v_runs)
+      group by r.version_id, b.stage_id
+    )
+    select round(sum(b.runs * c.cost_usd), 6)
+    from begun b
+    join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
+    join (
+      select t.stage_id, t.cost_usd / t.completed as cost_usd
+      from millrace.totals t
+      where t.pipeline_id = v_pipeline.id
+        and t.stage_id <> 0
+        and t.completed > 0
+        and t.cost_usd > 0) c
+      on c.stage_id = any (vs.dependents)
+      or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip'));
   insert into millrace.bulks (
     verb, args, filter, conditions, pipeline_id, subject, key, frozen_at, last_run_id, preview,
     reason, created_at)
   values (
     p_do ->> 'verb', p_do, v_filter, v_bulk.conditions, v_pipeline.id, p_caller.subject,
-    p_caller.key, v_now, v_last, millrace.preview_of(v_pipeline.id, p_do, v_bulk.conditions),
+    p_caller.key, v_now, v_last, (
+    select jsonb_build_object(
+      'runs', case
+        when v_next_id is not null then trim(to_char(count(*), '999,999')) || '+'
+        else count(*)::text
+      end,
+      'oldest', min(coalesce(r.finished_at, r.created_at)),
+      'newest', max(coalesce(r.finished_at, r.created_at)),
+      'cost_usd', v_cost)
+    from millrace.runs r
+    where r.id = any (v_runs)),
     p_reason, v_now)
   returning * into v_bulk;
   return v_bulk;
 end
 $$;
 
--- Finds a bulk of a pipeline that the caller sees, and holds it; raises MR003 where there is none.
-create function millrace.bulk_seen(p_caller millrace.caller, p_bulk bigint)
-returns millrace.bulks
-language plpgsql
-as $$
-declare
-  v_bulk millrace.bulks;
-begin
-  select b.* into v_bulk
-  from millrace.bulks b
-  join millrace.pipelines p on p.id = b.pipeline_id
-  where b.id = p_bulk
-    and millrace.sees(p_caller, p.name)
-  for no key update of b;
-  if not found then
-    raise exception 'there is no bulk % that you see', coalesce(p_bulk::text, 'null')
-      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
-  end if;
-  return v_bulk;
-end
-$$;
-
--- Raises MR004 about a bulk whose state does not allow a verb.
-create function millrace.refuse_bulk(p_bulk millrace.bulks, p_verb text) returns void
-language plpgsql immutable
-as $$
-begin
-  raise exception 'bulk % cannot be %: it is %', p_bulk.id, p_verb, p_bulk.state
-    using errcode = 'MR004', hint = case p_bulk.state
-      when 'previewed' then 'Begin it first.'
-      when 'running' then 'It is under way: continue helps it on, abort ends it.'
-      when 'stopped' then 'Who began it is no operator any more: begin it anew.'
-      else 'Preview it anew.'
-    end;
-end
-$$;
-
--- Begins, goes on with, aborts or shows a bulk, or makes the preview of one. Who begins it is whom
--- its slices act for. Returns what the journal is to say of it.
+-- Previews, begins, continues, aborts or shows a bulk. Whoever begins it is the operator of its
+-- slices. Returns its line of the journal.
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql
@@ -221,12 +161,35 @@ begin
       p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
   else
     perform millrace.need_fields(p_request, 'bulk');
-    v_bulk := millrace.bulk_seen(p_caller, (p_request ->> 'bulk')::bigint);
+    select b.* into v_bulk
+    from millrace.bulks b
+    join millrace.pipelines p on p.id = b.pipeline_id
+    where b.id = (p_request ->> 'bulk')::bigint
+      and millrace.sees(p_caller, p.name)
+    for no key update of b;
+  end if;
+  if v_bulk.id is null then
+    raise exception 'there is no bulk % that you see', coalesce(p_request ->> 'bulk', 'null')
+      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+  elsif not v_bulk.state = any (case v_verb
+      when 'begin' then '{previewed,stopped}'
+      when 'abort' then '{previewed,running,stopped}'
+      when 'continue' then '{running,done}'
+      else array[v_bulk.state]
+    end::text[]) then
+    raise exception 'bulk % cannot be %: it is %', v_bulk.id, case v_verb
+        when 'begin' then 'begun'
+        when 'abort' then 'aborted'
+        else 'continued'
+      end, v_bulk.state
+      using errcode = 'MR004', hint = case v_bulk.state
+        when 'previewed' then 'Begin it first.'
+        when 'running' then 'It is under way: continue helps it on, abort ends it.'
+        when 'stopped' then 'Who began it is no operator any more: begin it anew.'
+        else 'Preview it anew.'
+      end;
   end if;
   if v_verb = 'begin' then
-    if v_bulk.state not in ('previewed', 'stopped') then
-      perform millrace.refuse_bulk(v_bulk, 'begun');
-    end if;
     update millrace.bulks b
     set state = 'running', subject = p_caller.subject, key = p_caller.key, why = null,
       began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
@@ -234,22 +197,16 @@ begin
     returning b.* into v_bulk;
     perform millrace.schedule_bulks();
   elsif v_verb = 'abort' then
-    if v_bulk.state not in ('previewed', 'running', 'stopped') then
-      perform millrace.refuse_bulk(v_bulk, 'aborted');
-    end if;
     update millrace.bulks b
     set state = 'aborted', ended_at = millrace.now(), why = p_request ->> 'reason'
     where b.id = v_bulk.id
     returning b.* into v_bulk;
     perform millrace.schedule_bulks();
   elsif v_verb = 'continue' then
-    if v_bulk.state not in ('running', 'done') then
-      perform millrace.refuse_bulk(v_bulk, 'continued');
-    end if;
     v_bulk := millrace.work_slice(v_bulk.id);
   end if;
   return jsonb_build_object(
     'pipeline', v_bulk.filter ->> 'pipeline', 'stage', v_bulk.args ->> 'stage',
-    'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.shown_bulk(v_bulk));
+    'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.bulk_json(v_bulk));
 end
 $$;

@@ -1,7 +1,7 @@
 -- What doctor() tells of deeds of people that are under way: throttles, silences and bulks
 
--- Lists them in one line each. A throttle and a silence end by themselves, so that all is well
--- while they last; a bulk that has stopped, or that nobody works on, needs somebody.
+-- Lists throttles and silences, which end by themselves, and bulks that have stopped or that nobody
+-- works on.
 create function millrace.deed_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable

@@ -42,15 +42,15 @@ as $$
 $$;
 
 -- Reads until when something is to hold: a time, or so many minutes from now.
-create function millrace.asked_end(p_request jsonb) returns timestamptz
+create function millrace.request_end(p_request jsonb) returns timestamptz
 language sql stable
 as $$
-  select coalesce(millrace.asked_time(p_request, 'until'),
+  select coalesce(millrace.request_time(p_request, 'until'),
     millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
 $$;
 
--- Finds the answer to a request that the same operator has sent before; null where it is new.
--- Raises MR004 where its request_id was that of another request. Of two at once the second waits.
+-- Finds the answer to an operator's former request with this request_id; null where it is new.
+-- Raises MR004 where the request was another. Of two at once the second waits.
 create function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql volatile
@@ -87,12 +87,20 @@ language plpgsql
 as $$
 declare
   v_stage text := p_do ->> 'stage';
+  v_run millrace.runs;
 begin
   case p_do ->> 'verb'
     when 'retry' then
       perform millrace.retry_one(p_run, v_stage);
     when 'cancel' then
-      perform millrace.cancel_one(p_run);
+      v_run := millrace.hold_run(p_run);
+      if v_run.status <> 'running' then
+        raise exception 'run % cannot be cancelled: it is %', p_run, v_run.status
+          using errcode = 'MR004', hint = 'Only a running run can be cancelled: '
+            'select * from millrace.runs where status = ''running''.';
+      end if;
+      perform millrace.end_runs(array[p_run], 'cancelled');
+      perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
     when 'reset' then
       perform millrace.reset_one(p_run, v_stage);
     when 'reset_children' then
@@ -162,7 +170,7 @@ language plpgsql
 as $$
 declare
   v_verb text := p_request ->> 'verb';
-  v_until timestamptz := millrace.asked_end(p_request);
+  v_until timestamptz := millrace.request_end(p_request);
   v_pipeline millrace.pipelines;
   v_stage millrace.stages;
   v_outcome jsonb := '{}';
@@ -182,8 +190,8 @@ begin
       v_outcome := jsonb_build_object('now',
         millrace.switch_on(v_pipeline, v_stage, p_line));
     when 'throttle' then
-      perform millrace.throttle_stage(
-        v_stage, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
+      perform millrace.put_throttle(
+        v_stage, null, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
       v_outcome := jsonb_build_object('limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
       if not millrace.take_throttle(millrace.own_limit(v_stage.id)) then
@@ -242,8 +250,8 @@ begin
 end
 $$;
 
--- Does what a request asks, in the name of a caller (null: of this session), and writes its line
--- of the journal. Returns what it came to. The functions of SQL (verbs.sql) come this way, too.
+-- Does a request in the name of a caller (null: of this session), and writes its line of the
+-- journal. The functions of SQL (verbs.sql) come this way, too.
 create function millrace.act(
   p_request jsonb,
   p_caller millrace.caller default null)
@@ -288,13 +296,19 @@ begin
 end
 $$;
 
+-- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42,
+-- "reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry,
+-- pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence,
+-- unsilence, test_channel; preview, begin, continue, abort and status of a bulk; grant and revoke.
+-- A run may be named by pipeline and entity; throttle and unthrottle take a stage of a pipeline, or
+-- a shared limit as "limit".
 create function public.millrace_act(p_request jsonb) returns jsonb
 language plpgsql security definer
 as $$
 declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
 begin
-  perform millrace.check_asked(p_request, millrace.verb_fields() || '{
+  perform millrace.check_request(p_request, millrace.verb_fields() || '{
     "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
       "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
       "acknowledge", "silence", "unsilence",
@@ -311,13 +325,3 @@ begin
     millrace.answer_to_request(v_caller, p_request), millrace.act(p_request, v_caller));
 end
 $$;
-comment on function public.millrace_act(jsonb) is
-  'Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42, '
-  '"reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry, '
-  'pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence, '
-  'unsilence, test_channel; '
-  'preview, begin, continue, abort and status of a bulk; grant and revoke. A run may be named by '
-  'pipeline and entity; throttle and unthrottle take a stage of a pipeline, or a shared limit as '
-  '"limit".';
-revoke all on function public.millrace_act(jsonb) from public, anon, authenticated, service_role;
-grant execute on function public.millrace_act(jsonb) to authenticated, service_role;

@@ -21,40 +21,8 @@ begin
 end
 $$;
 
--- Notes who looks after an open alert. Returns what the journal is to say of it.
-create function millrace.acknowledge_alert(
-  p_caller millrace.caller,
-  p_alert bigint)
-returns jsonb
-language plpgsql
-as $$
-declare
-  v_alert jsonb := jsonb_strip_nulls(millrace.alert_seen(p_caller, p_alert));
-  v_by text := coalesce(p_caller.subject, session_user);
-begin
-  if v_alert ?| array['resolved_at', 'acknowledged_at'] then
-    raise exception 'alert % cannot be acknowledged: %', p_alert,
-      case when v_alert ? 'resolved_at' then 'it is over'
-        else v_alert ->> 'acknowledged_by' || ' looks after it' end
-      using errcode = 'MR004', hint = 'Open ones: select * from millrace.all_alerts '
-        'where resolved_at is null.';
-  end if;
-  update millrace.alerts l
-  set acknowledged_at = millrace.now(), acknowledged_by = v_by
-  where l.id = p_alert
-    and l.resolved_at is null;
-  update millrace.rule_alerts a
-  set acknowledged_at = millrace.now(), acknowledged_by = v_by
-  where a.id = p_alert
-    and a.resolved_at is null;
-  return jsonb_build_object('pipeline', v_alert -> 'pipeline', 'stage', v_alert -> 'stage',
-    'run_ids', jsonb_path_query_array(v_alert, '$.run_id'),
-    'outcome', jsonb_build_object('alert', p_alert));
-end
-$$;
-
--- Silences alerts like the one that a request names, or those of the pipeline, stage and kind in
--- it; all of them only where the caller sees all pipelines. Returns what the journal is to say.
+-- Silences alerts like one, or those of a pipeline, stage and kind; all of them only for a caller
+-- who sees all pipelines. Returns its line of the journal.
 create function millrace.begin_silence(
   p_caller millrace.caller,
   p_request jsonb,
@@ -63,7 +31,7 @@ returns jsonb
 language plpgsql
 as $$
 declare
-  v_until timestamptz := millrace.asked_end(p_request);
+  v_until timestamptz := millrace.request_end(p_request);
   v_reason text := millrace.plain_text(coalesce(p_request ->> 'reason', ''), 500);
   v_like jsonb := p_request;
   v_id bigint;
@@ -112,12 +80,35 @@ language plpgsql
 as $$
 declare
   v_silence millrace.silences;
+  v_alert bigint;
+  v_seen jsonb;
+  v_by text;
 begin
   if p_request ->> 'verb' = 'silence' then
     return millrace.begin_silence(p_caller, p_request, p_line);
   elsif p_request ->> 'verb' = 'acknowledge' then
     perform millrace.need_fields(p_request, 'alert');
-    return millrace.acknowledge_alert(p_caller, (p_request ->> 'alert')::bigint);
+    v_alert := (p_request ->> 'alert')::bigint;
+    v_seen := jsonb_strip_nulls(millrace.alert_seen(p_caller, v_alert));
+    v_by := coalesce(p_caller.subject, session_user);
+    if v_seen ?| array['resolved_at', 'acknowledged_at'] then
+      raise exception 'alert % cannot be acknowledged: %', v_alert,
+        case when v_seen ? 'resolved_at' then 'it is over'
+          else v_seen ->> 'acknowledged_by' || ' looks after it' end
+        using errcode = 'MR004', hint = 'Open ones: select * from millrace.all_alerts '
+          'where resolved_at is null.';
+    end if;
+    update millrace.alerts l
+    set acknowledged_at = millrace.now(), acknowledged_by = v_by
+    where l.id = v_alert
+      and l.resolved_at is null;
+    update millrace.rule_alerts a
+    set acknowledged_at = millrace.now(), acknowledged_by = v_by
+    where a.id = v_alert
+      and a.resolved_at is null;
+    return jsonb_build_object('pipeline', v_seen -> 'pipeline', 'stage', v_seen -> 'stage',
+      'run_ids', jsonb_path_query_array(v_seen, '$.run_id'),
+      'outcome', jsonb_build_object('alert', v_alert));
   end if;
   perform millrace.need_fields(p_request, 'silence');
   update millrace.silences s

@@ -15,46 +15,40 @@ as $$
     "since": "time", "before": "time"}'::jsonb
 $$;
 
--- Says as JSON Schema of which forms the fields of requests are.
-create function millrace.field_forms() returns jsonb
-language sql immutable
-as $$
-  select f.forms || jsonb_build_object(
-    'keys', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'key'),
-    'ids', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'id'))
-  from (
-    select $json${
-      "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
-      "names": {"type": ["array", "null"], "maxItems": 1000,
-        "items": {"type": "string", "maxLength": 100}},
-      "text": {"type": "string", "minLength": 1, "maxLength": 500},
-      "reason": {"type": "string", "maxLength": 2000},
-      "key": {"type": "string", "minLength": 1, "maxLength": 2000,
-        "wanted": "the key of a row as text, of 1 to 2000 characters"},
-      "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
-      "uuid": {"type": "string", "wanted": "a UUID as text",
-        "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
-      "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
-        "pattern":
-        "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
-      "boolean": {"type": "boolean"},
-      "object": {"type": "object"},
-      "cursor": {"type": "string"},
-      "size": {"type": "integer", "minimum": 1, "maximum": 200},
-      "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
-      "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
-      "count": {"type": "integer", "minimum": 1, "maximum": 10000},
-      "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f
-$$;
-
--- Raises MR002 unless a request has these fields alone, each in its form (of field_forms(), or one
--- of a list of words), and to a size that a person might send.
-create function millrace.check_asked(p_asked jsonb, p_fields jsonb, p_name text)
+-- Raises MR002 unless a request has these fields alone, each in its form (or one of a list of
+-- words), and to a size that a person might send.
+create function millrace.check_request(p_asked jsonb, p_fields jsonb, p_name text)
 returns void
 language plpgsql immutable
 as $$
 declare
-  v_forms jsonb := millrace.field_forms();
+  v_forms jsonb := (
+    select f.forms || jsonb_build_object(
+      'keys', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'key'),
+      'ids', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'id'))
+    from (
+      select $json${
+        "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
+        "names": {"type": ["array", "null"], "maxItems": 1000,
+          "items": {"type": "string", "maxLength": 100}},
+        "text": {"type": "string", "minLength": 1, "maxLength": 500},
+        "reason": {"type": "string", "maxLength": 2000},
+        "key": {"type": "string", "minLength": 1, "maxLength": 2000,
+          "wanted": "the key of a row as text, of 1 to 2000 characters"},
+        "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
+        "uuid": {"type": "string", "wanted": "a UUID as text",
+          "pattern": "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"},
+        "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
+          "pattern":
+        "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
+        "boolean": {"type": "boolean"},
+        "object": {"type": "object"},
+        "cursor": {"type": "string"},
+        "size": {"type": "integer", "minimum": 1, "maximum": 200},
+        "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
+        "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
+        "count": {"type": "integer", "minimum": 1, "maximum": 10000},
+        "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f);
   v_fault text;
 begin
   if octet_length(p_asked::text) > 200000 then
@@ -82,7 +76,7 @@ end
 $$;
 
 -- Reads a time that somebody wrote; null where they wrote none.
-create function millrace.asked_time(p_asked jsonb, p_field text) returns timestamptz
+create function millrace.request_time(p_asked jsonb, p_field text) returns timestamptz
 language plpgsql stable
 as $$
 begin
@@ -95,10 +89,9 @@ exception
 end
 $$;
 
--- Reads the cursor of a list: the last number that was shown, or, by_end, the last end and number;
--- null at its beginning. It says where to go on and nothing more, so whoever makes one up sees no
--- more than before.
-create function millrace.asked_cursor(p_asked jsonb, p_by_end boolean default false)
+-- Reads the cursor of a list: the last number shown, or, by_end, the last end and number; null at
+-- its beginning. It only says where to go on: whoever makes one up sees no more.
+create function millrace.request_cursor(p_asked jsonb, p_by_end boolean default false)
 returns text
 language plpgsql immutable
 as $$
@@ -113,8 +106,7 @@ begin
 end
 $$;
 
--- Reads a filter that check_asked() accepts: names become ids, and pipeline_ids are those that the
--- caller sees.
+-- Reads a filter that check_request() accepts: names become ids, and pipeline_ids are the caller's.
 create function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
 returns jsonb
 language plpgsql stable
@@ -126,8 +118,8 @@ declare
     'error_code', p_asked -> 'error_code',
     'trace', p_asked -> 'trace',
     'parent', p_asked -> 'parent',
-    'since', millrace.asked_time(p_asked, 'since'),
-    'before', millrace.asked_time(p_asked, 'before'),
+    'since', millrace.request_time(p_asked, 'since'),
+    'before', millrace.request_time(p_asked, 'before'),
     'runs', coalesce(p_asked -> 'runs', jsonb_build_array(p_asked -> 'run')),
     'entities', coalesce(p_asked -> 'entities', jsonb_build_array(p_asked -> 'entity')));
 begin
@@ -168,7 +160,7 @@ end
 $$;
 
 -- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
--- which a run failed or was cancelled, or, while it runs, at which it is.
+-- which a run failed, was cancelled, or is while it runs.
 create function millrace.filter_conditions(p_filter jsonb) returns text
 language sql immutable
 as $$
@@ -203,9 +195,9 @@ as $$
           || quote_literal(p_filter ->> 'error_code'))) end)
 $$;
 
--- Says from where a filter's runs are best read: by which condition over a row r of runs, other
--- than its ids. Null: by their ids alone. What runs or has failed is read by its own index, as long
--- as there is no more of it behind the cursor than a call looks at.
+-- Writes the condition by which a filter's runs are best read; null: by their ids alone. Running
+-- and failed runs are read by their index, as long as a call can look at all of them behind the
+-- cursor.
 create function millrace.filter_source(
   p_filter jsonb,
   p_behind text,
@@ -257,9 +249,8 @@ as $$
   end
 $$;
 
--- Finds runs by a filter in the order of their ids: the newest first, or the oldest where p_up. It
--- looks at some at a time, to a number and a time. next says behind which to go on; null where none
--- is left.
+-- Finds runs by a filter in the order of their ids, the newest first (p_up: the oldest). It looks
+-- at a portion at a time, to a number and a time. next: where to go on; null at the end.
 create function millrace.find_runs(
   p_filter jsonb,
   p_after bigint,
@@ -305,33 +296,8 @@ begin
 end
 $$;
 
--- Writes as SQL which runs that are over a filter looks at: of each pipeline by its index, in
--- order, so that Postgres merges them and reads no more of them than are looked at.
-create function millrace.ended_runs(p_filter jsonb, p_cursor text, p_limit int)
-returns text
-language sql immutable
-as $$
-  select coalesce(string_agg(format($sql$
-    (select r.*
-     from millrace.runs r
-     where %s
-     order by r.finished_at desc, r.id desc
-     limit %s)$sql$,
-      concat_ws(' and ', 'r.pipeline_id = ' || i,
-        'r.finished_at is not null',
-        case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
-        'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-        'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
-        case when p_cursor is not null then format(
-          '(r.finished_at, r.id) < (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
-          split_part(p_cursor, '.', 1), split_part(p_cursor, '.', 2)) end),
-      p_limit), ' union all '), 'select r.* from millrace.runs r where false')
-  from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i
-$$;
-
--- Finds runs that are over by a filter of their status, in the order of their ends, the newest
--- first, in the same way. next says behind which to go on: the microsecond of its end, and its
--- number; null where none is left.
+-- Finds runs that are over by a filter of their status, the newest end first, likewise. next: the
+-- microsecond of the last end, and its run.
 create function millrace.find_ended(
   p_filter jsonb,
   p_cursor text,
@@ -361,7 +327,24 @@ begin
           order by r.finished_at desc, r.id desc limit %4$s),
         (select r.id from looked r
           order by r.finished_at desc, r.id desc limit 1 offset %2$s - 1)$sql$,
-      millrace.ended_runs(p_filter, next, v_portion), v_portion,
+      (
+        select coalesce(string_agg(format($sql$
+          (select r.*
+           from millrace.runs r
+           where %s
+           order by r.finished_at desc, r.id desc
+           limit %s)$sql$,
+            concat_ws(' and ', 'r.pipeline_id = ' || i,
+              'r.finished_at is not null',
+              case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
+              'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+              'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+              case when next is not null then format(
+                '(r.finished_at, r.id) '
+                '< (timestamptz ''epoch'' + %s * interval ''1 microsecond'', %s)',
+                split_part(next, '.', 1), split_part(next, '.', 2)) end),
+            v_portion), ' union all '), 'select r.* from millrace.runs r where false')
+        from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i), v_portion,
       millrace.filter_conditions(p_filter), p_limit - cardinality(run_ids))
     into v_found, v_last;
     run_ids := run_ids || v_found;

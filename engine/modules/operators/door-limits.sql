@@ -2,7 +2,7 @@
 
 -- Lists the shared limits that a caller sees, with those of their stages that they see. hidden:
 -- some other stage is under it too.
-create function millrace.shown_limits(p_caller millrace.caller) returns jsonb
+create function millrace.limits_json(p_caller millrace.caller) returns jsonb
 language sql stable
 as $$
   select coalesce(jsonb_agg(
@@ -22,12 +22,9 @@ as $$
         select coalesce(jsonb_agg(to_jsonb(k) - array['name', 'seconds']), '[]')
         from millrace.learned_limits k
         where k.name = l.name and k.key is not null) end,
-      'throttle', case when l.throttled_until is not null then jsonb_build_object(
-        'limits', o.throttle, 'until', o.until, 'reason', o.reason, 'line', o.line,
-        'by', coalesce(j.subject, j.session ->> 'user')) end) order by l.name), '[]')
+      'throttle', millrace.throttle_json(o)) order by l.name), '[]')
   from millrace.shared_limit_state l
   join millrace.limits o on o.name = l.name
-  left join millrace.journal j on j.id = o.line
   cross join lateral (
     select coalesce(array_agg(n), '{}') as seen
     from unnest(l.stages) n
@@ -36,8 +33,8 @@ as $$
     or p_caller.pipelines is null
 $$;
 
--- Finds the shared limit of this name that a caller sees: one that holds for a pipeline of theirs.
--- Raises MR003 for one that there is not and for one of somebody else's alike.
+-- Finds a shared limit that holds for a pipeline of the caller's. Raises MR003 for a missing one
+-- and for somebody else's alike.
 create function millrace.limit_seen(p_caller millrace.caller, p_name text)
 returns jsonb
 language plpgsql stable
@@ -47,7 +44,7 @@ declare
 begin
   select l
   into v_limit
-  from jsonb_array_elements(millrace.shown_limits(p_caller)) l
+  from jsonb_array_elements(millrace.limits_json(p_caller)) l
   where l ->> 'limit' = p_name;
   if not found then
     raise exception 'there is no shared limit % that you see',
@@ -80,10 +77,10 @@ begin
       using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
   end if;
   if p_request ->> 'verb' = 'throttle' then
-    perform millrace.throttle_shared(v_name, p_request -> 'limits',
-      millrace.asked_end(p_request), p_request ->> 'reason', p_line);
+    perform millrace.put_throttle(null, v_name, p_request -> 'limits',
+      millrace.request_end(p_request), p_request ->> 'reason', p_line);
     v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
-      'until', millrace.asked_end(p_request));
+      'until', millrace.request_end(p_request));
   else
     perform millrace.release_limit(v_name, p_request ->> 'key');
     v_outcome := jsonb_strip_nulls(v_outcome || jsonb_build_object('key', p_request -> 'key'));
@@ -92,30 +89,8 @@ begin
 end
 $$;
 
--- Lists the stages that some limit holds for, with what each has in work and what waits there.
--- starts is how many of its own rate may begin now; null without one.
-create function millrace.limited_stages_seen(p_caller millrace.caller) returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
-    'shared', coalesce(s.limits -> 'shared', '[]'),
-    'in_flight', (select count(*) from millrace.in_flight f where f.stage_id = s.id),
-    'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
-      o.limits -> 'rate', o.bucket)::numeric) end,
-    'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
-    'throttle', case when o.throttle is not null then jsonb_build_object(
-      'limits', o.throttle, 'until', o.until, 'reason', o.reason,
-      'by', coalesce(j.subject, j.session ->> 'user')) end) order by p.name, s.id), '[]')
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  join millrace.stage_health h on h.pipeline = p.name and h.stage = s.name
-  left join millrace.limits o on o.stage_id = s.id
-  left join millrace.journal j on j.id = o.line
-  where s.limits is not null
-    and millrace.sees(p_caller, p.name)
-$$;
-
+-- Shared limits, stages with limits and the hundred quotas that hold back most: what is allowed,
+-- used and in work, and what waits. For operators.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -123,24 +98,34 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter();
 begin
-  perform millrace.check_asked(p_query, '{}', 'p_query');
+  perform millrace.check_request(p_query, '{}', 'p_query');
   return jsonb_build_object(
-    'limits', millrace.shown_limits(v_caller),
-    'stages', millrace.limited_stages_seen(v_caller),
-    'quotas', (
-      select coalesce(jsonb_agg(to_jsonb(q) || jsonb_build_object(
-        'key', millrace.cut_text(q.key, 200)) order by q.held desc, q.used / q.allowed desc), '[]')
+    'limits', millrace.limits_json(v_caller),
+    'stages', array(
+      select jsonb_build_object(
+        'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
+        'shared', coalesce(s.limits -> 'shared', '[]'),
+        'in_flight', (select count(*) from millrace.in_flight f where f.stage_id = s.id),
+        'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
+          o.limits -> 'rate', o.bucket)::numeric) end,
+        'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
+        'throttle', millrace.throttle_json(o) - 'line')
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      join millrace.stage_health h on h.pipeline = p.name and h.stage = s.name
+      left join millrace.limits o on o.stage_id = s.id
+      where s.limits is not null
+        and millrace.sees(v_caller, p.name)
+      order by p.name, s.id),
+    'quotas', array(
+      select to_jsonb(q) || jsonb_build_object(
+        'key', millrace.cut_text(q.key, 200))
       from (
         select u.*
         from millrace.quotas u
         where millrace.sees(v_caller, u.pipeline)
         order by u.held desc, u.used / nullif(u.allowed, 0) desc nulls last
-        limit 100) q));
+        limit 100) q
+      order by q.held desc, q.used / q.allowed desc));
 end
 $$;
-comment on function public.millrace_limits(jsonb) is
-  'Shared limits, stages with limits and the hundred quotas that hold back most: what is allowed, '
-  'used and in work, and what waits. For operators.';
-revoke all on function public.millrace_limits(jsonb)
-  from public, anon, authenticated, service_role;
-grant execute on function public.millrace_limits(jsonb) to authenticated, service_role;

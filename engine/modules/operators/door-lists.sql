@@ -1,7 +1,7 @@
 -- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
 
 -- Shows a line of the journal.
-create function millrace.shown_line(p_line millrace.journal) returns jsonb
+create function millrace.line_json(p_line millrace.journal) returns jsonb
 language sql immutable
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
@@ -15,7 +15,7 @@ as $$
 $$;
 
 -- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
-create function millrace.shown_pause(p_line bigint) returns jsonb
+create function millrace.pause_json(p_line bigint) returns jsonb
 language sql stable
 as $$
   select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
@@ -25,7 +25,7 @@ as $$
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
-create function millrace.shown_stages(p_pipelines text[]) returns jsonb
+create function millrace.stages_json(p_pipelines text[]) returns jsonb
 language sql stable
 as $$
   select coalesce(jsonb_agg(jsonb_build_object(
@@ -34,20 +34,19 @@ as $$
     'completed', h.completed, 'failed', h.failed, 'retries', h.retries,
     'oldest_age', extract(epoch from h.oldest_age), 'live_workers', h.live_workers,
     'sla_seconds', extract(epoch from h.sla), 'late', h.late,
-    'paused', case when not s.enabled then millrace.shown_pause(s.switched_line) end,
-    'throttle', case when t.stage_id is not null then jsonb_build_object('limits', t.limits,
-      'until', t.until, 'reason', t.reason, 'by', coalesce(j.subject, j.session ->> 'user'),
-      'line', t.line) end,
+    'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
+    'throttle', millrace.throttle_json(o),
     'bypass', case when s.bypassed then millrace.shown_bypass(s.id) end)
     order by p.name, s.id), '[]')
   from millrace.stage_health h
   join millrace.pipelines p on p.name = h.pipeline
   join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
-  left join millrace.throttles t on t.stage_id = s.id
-  left join millrace.journal j on j.id = t.line
+  left join millrace.limits o on o.stage_id = s.id
   where h.pipeline = any (p_pipelines)
 $$;
 
+-- All pipelines that the caller sees, with their stages: what is queued, in work, failed, late,
+-- paused and throttled, shared limits, open alerts, and bulks that run. For operators.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -56,7 +55,7 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_pipelines text[];
 begin
-  perform millrace.check_asked(p_query, '{}', 'p_query');
+  perform millrace.check_request(p_query, '{}', 'p_query');
   v_pipelines := array(
     select p.name
     from millrace.pipelines p
@@ -67,11 +66,11 @@ begin
     'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
       'payloads', v_caller.payloads),
     'last_sweep_at', millrace.setting('last_sweep_at'),
-    'pipelines', (
-      select coalesce(jsonb_agg(jsonb_build_object(
+    'pipelines', array(
+      select jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
-        'paused', case when not p.enabled then millrace.shown_pause(p.switched_line) end,
-        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000)) order by p.name), '[]')
+        'paused', case when not p.enabled then millrace.pause_json(p.switched_line) end,
+        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000))
       from millrace.pipelines p
       left join (
         select o.pipeline, count(*) as n
@@ -81,21 +80,22 @@ begin
           where a.resolved_at is null
           limit 10000) o
         group by o.pipeline) l on l.pipeline = p.name
-      where p.name = any (v_pipelines)),
-    'stages', millrace.shown_stages(v_pipelines),
-    'limits', millrace.shown_limits(v_caller),
-    'bulks', (
-      select coalesce(jsonb_agg(millrace.shown_bulk(b) order by b.id), '[]')
+      where p.name = any (v_pipelines)
+      order by p.name),
+    'stages', millrace.stages_json(v_pipelines),
+    'limits', millrace.limits_json(v_caller),
+    'bulks', array(
+      select millrace.bulk_json(b)
       from millrace.bulks b
       join millrace.pipelines p on p.id = b.pipeline_id
       where b.state = 'running'
-        and p.name = any (v_pipelines)));
+        and p.name = any (v_pipelines)
+      order by b.id));
 end
 $$;
-comment on function public.millrace_overview(jsonb) is
-  'All pipelines that the caller sees, with their stages: what is queued, in work, failed, late, '
-  'paused and throttled, shared limits, open alerts, and bulks that run. For operators.';
 
+-- One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what
+-- is queued and in work at each. For operators.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -104,38 +104,38 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_pipeline millrace.pipelines;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name"}', 'p_query');
+  perform millrace.check_request(p_query, '{"pipeline": "name"}', 'p_query');
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
     'paused', case
-      when not v_pipeline.enabled then millrace.shown_pause(v_pipeline.switched_line)
+      when not v_pipeline.enabled then millrace.pause_json(v_pipeline.switched_line)
     end,
     'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
     'projection', v_pipeline.projection,
     'version', (
       select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
-    'health', millrace.shown_stages(array[v_pipeline.name]),
-    'stages', (
-      select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+    'health', millrace.stages_json(array[v_pipeline.name]),
+    'stages', array(
+      select jsonb_strip_nulls(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'function', s.function_name,
-        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
-          from millrace.stages n where n.id = any (vs.needs)),
+        'needs', array(select n.name
+          from millrace.stages n where n.id = any (vs.needs)
+          order by n.id),
         'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
         'batch_size', s.batch_size, 'max_workers', s.max_workers,
         'timeout_seconds', extract(epoch from s.timeout),
         'deadline_seconds', extract(epoch from s.deadline),
-        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled)) order by vs.position),
-        '[]')
+        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled))
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
-      where vs.version_id = v_pipeline.current_version_id));
+      where vs.version_id = v_pipeline.current_version_id
+      order by vs.position));
 end
 $$;
-comment on function public.millrace_pipeline(jsonb) is
-  'One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what '
-  'is queued and in work at each. For operators.';
 
+-- What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to,
+-- step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.
 create function public.millrace_series(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -146,20 +146,21 @@ declare
   v_to timestamptz;
   v_from timestamptz;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name", "stage": "name", "from": "time",
+  perform millrace.check_request(p_query, '{"pipeline": "name", "stage": "name", "from": "time",
     "to": "time", "step_seconds": "seconds", "by_stage": "boolean"}', 'p_query');
   v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   if p_query ? 'stage' then
     perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
   end if;
-  v_to := coalesce(millrace.asked_time(p_query, 'to'), millrace.now());
-  v_from := coalesce(millrace.asked_time(p_query, 'from'), v_to - interval '1 hour');
+  v_to := coalesce(millrace.request_time(p_query, 'to'), millrace.now());
+  v_from := coalesce(millrace.request_time(p_query, 'from'), v_to - interval '1 hour');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
-    'points', (
-      select coalesce(jsonb_agg(to_jsonb(s) order by s.at), '[]')
+    'points', array(
+      select to_jsonb(s)
       from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
-        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s))
+        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s
+      order by s.at))
     || case when p_query -> 'by_stage' = 'true' then jsonb_build_object('stages', (
       select coalesce(jsonb_object_agg(s.name, to_jsonb(f)), '{}')
       from millrace.stages s
@@ -168,10 +169,10 @@ begin
       where s.pipeline_id = v_pipeline.id)) else '{}' end;
 end
 $$;
-comment on function public.millrace_series(jsonb) is
-  'What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to, '
-  'step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.';
 
+-- Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest.
+-- Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For
+-- operators.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -180,24 +181,21 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_pipelines text[];
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name"}', 'p_query');
+  perform millrace.check_request(p_query, '{"pipeline": "name"}', 'p_query');
   if p_query ? 'pipeline' then
     v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
   else
     v_pipelines := array(
       select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
   end if;
-  return jsonb_build_object('groups', (
-    select coalesce(jsonb_agg(to_jsonb(c) || jsonb_build_object(
-      'runs', millrace.capped(c.runs, 10000)) order by c.pipeline, c.stage, c.error_code), '[]')
+  return jsonb_build_object('groups', array(
+    select to_jsonb(c) || jsonb_build_object(
+      'runs', millrace.capped(c.runs, 10000))
     from millrace.dead_letter_counts c
-    where c.pipeline = any (v_pipelines)));
+    where c.pipeline = any (v_pipelines)
+    order by c.pipeline, c.stage, c.error_code));
 end
 $$;
-comment on function public.millrace_dead_letters(jsonb) is
-  'Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest. '
-  'Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For '
-  'operators.';
 
 -- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
 -- which to go on; null where none is left.
@@ -213,7 +211,7 @@ declare
   c_most constant int := 20000;
   v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
   v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
-    p_table, coalesce(millrace.asked_cursor(p_asked), '9223372036854775807'), c_most);
+    p_table, coalesce(millrace.request_cursor(p_asked), '9223372036854775807'), c_most);
 begin
   execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
     v_looked, p_condition, v_limit)
@@ -226,8 +224,8 @@ begin
 end
 $$;
 
--- Writes as SQL that a row l of a table of lines belongs to a pipeline that a caller sees, and to
--- the one that they ask for. A line of no pipeline is for those who see all.
+-- Writes as SQL that a line l belongs to a pipeline that a caller sees and asks for. A line of no
+-- pipeline is for callers who see all.
 create function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
 returns text
 language plpgsql stable
@@ -241,6 +239,8 @@ begin
 end
 $$;
 
+-- Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": next}
+-- on. For operators.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -249,25 +249,25 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_found record;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name", "open": "boolean",
+  perform millrace.check_request(p_query, '{"pipeline": "name", "open": "boolean",
     "cursor": "cursor", "limit": "size"}', 'p_query');
   v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
     case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
   return jsonb_build_object(
-    'alerts', (
-      select coalesce(jsonb_agg(to_jsonb(l)
+    'alerts', array(
+      select to_jsonb(l)
         || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
-          'message', millrace.cut_text(l.message)) order by l.id desc), '[]')
+          'message', millrace.cut_text(l.message))
       from millrace.all_alerts l
-      where l.id = any (v_found.ids)),
+      where l.id = any (v_found.ids)
+      order by l.id desc),
     'next', v_found.next);
 end
 $$;
-comment on function public.millrace_alerts(jsonb) is
-  'Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": '
-  'next} on. For operators.';
 
+-- What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more from
+-- {"cursor": next} on. For operators.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -276,7 +276,7 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_found record;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name", "run": "id", "bulk": "id",
+  perform millrace.check_request(p_query, '{"pipeline": "name", "run": "id", "bulk": "id",
     "verb": "name", "by": "key", "since": "time", "before": "time", "cursor": "cursor",
     "limit": "size"}', 'p_query');
   v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
@@ -285,48 +285,20 @@ begin
     'l.bulk_id = ' || (p_query ->> 'bulk')::bigint,
     'l.verb = ' || quote_literal(p_query ->> 'verb'),
     'coalesce(l.subject, l.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
-    'l.at >= ' || quote_literal(millrace.asked_time(p_query, 'since')),
-    'l.at < ' || quote_literal(millrace.asked_time(p_query, 'before'))), p_query);
+    'l.at >= ' || quote_literal(millrace.request_time(p_query, 'since')),
+    'l.at < ' || quote_literal(millrace.request_time(p_query, 'before'))), p_query);
   return jsonb_build_object(
-    'lines', (
-      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+    'lines', array(
+      select millrace.line_json(j)
       from millrace.journal j
-      where j.id = any (v_found.ids)),
+      where j.id = any (v_found.ids)
+      order by j.id desc),
     'next', v_found.next);
 end
 $$;
-comment on function public.millrace_journal(jsonb) is
-  'What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more '
-  'from {"cursor": next} on. For operators.';
 
--- Finds runs by what somebody may know of them: as millrace.search() does, or by an attempt.
-create function millrace.search_runs(
-  p_caller millrace.caller,
-  p_text text,
-  p_pipelines text[])
-returns bigint[]
-language plpgsql stable
-as $$
-begin
-  return array(
-    select distinct r.id
-    from (
-      select f.run_id
-      from unnest(coalesce(p_pipelines, array[null])) n
-      cross join lateral millrace.runs_found(p_text, n, 50) f
-      union all
-      select a.run_id
-      from millrace.attempts a
-      where a.id = case when p_text ~ '^[0-9]{1,18}$' then p_text::bigint end) f
-    join millrace.runs r on r.id = f.run_id
-    join millrace.pipelines p on p.id = r.pipeline_id
-    where millrace.sees(p_caller, p.name)
-      and p.name = any (coalesce(p_pipelines, array[p.name]))
-    order by r.id desc
-    limit 50);
-end
-$$;
-
+-- Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the
+-- label that entity.label names, as far as an index leads to it. For operators.
 create function public.millrace_search(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
@@ -334,30 +306,32 @@ set enable_memoize = off set jit = off
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
+  v_text text := btrim(p_query ->> 'text');
+  v_pipelines text[] := v_caller.pipelines;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
-  if btrim(coalesce(p_query ->> 'text', '')) = '' then
+  perform millrace.check_request(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
+  if coalesce(v_text, '') = '' then
     raise exception 'text is missing, but must be what you look for'
       using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
+  elsif p_query ? 'pipeline' then
+    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
   end if;
   return jsonb_build_object(
-    'runs', millrace.shown_runs(millrace.search_runs(v_caller, btrim(p_query ->> 'text'),
-      case
-        when p_query ? 'pipeline' then
-          array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name]
-        else v_caller.pipelines
-      end)));
+    'runs', millrace.runs_json(array(
+      select distinct r.id
+      from (
+        select f.run_id
+        from unnest(coalesce(v_pipelines, array[null])) n
+        cross join lateral millrace.runs_found(v_text, n, 50) f
+        union all
+        select a.run_id
+        from millrace.attempts a
+        where a.id = case when v_text ~ '^[0-9]{1,18}$' then v_text::bigint end) f
+      join millrace.runs r on r.id = f.run_id
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where millrace.sees(v_caller, p.name)
+        and p.name = any (coalesce(v_pipelines, array[p.name]))
+      order by r.id desc
+      limit 50)));
 end
 $$;
-comment on function public.millrace_search(jsonb) is
-  'Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the '
-  'label that entity.label names, as far as an index leads to it. For operators.';
-
-revoke all on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
-  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
-  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
-  from public, anon, authenticated, service_role;
-grant execute on function public.millrace_overview(jsonb), public.millrace_pipeline(jsonb),
-  public.millrace_series(jsonb), public.millrace_dead_letters(jsonb),
-  public.millrace_alerts(jsonb), public.millrace_journal(jsonb), public.millrace_search(jsonb)
-  to authenticated, service_role;

@@ -5,7 +5,7 @@
 -- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
 
 -- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
-create function millrace.shown_payload(p_value jsonb) returns jsonb
+create function millrace.payload_json(p_value jsonb) returns jsonb
 language plpgsql immutable
 as $$
 declare
@@ -19,7 +19,7 @@ end
 $$;
 
 -- Shows an error: its code and its message, and what else it says to who sees payloads.
-create function millrace.shown_error(p_error jsonb, p_payloads boolean) returns jsonb
+create function millrace.error_json(p_error jsonb, p_payloads boolean) returns jsonb
 language sql immutable
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
@@ -30,35 +30,8 @@ as $$
   where p_error is not null
 $$;
 
--- Lists where a run stands: the newest attempts of its stages that are live, failed or cancelled,
--- the first five by their stages.
-create function millrace.standing_of(p_run_id bigint) returns jsonb
-language sql stable
-as $$
-  select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-    'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
-    'due_at', a.queue_at,
-    'error', millrace.shown_error(coalesce(a.error, o.error), false))) order by a.stage_id)
-  from (
-    select t.*
-    from millrace.attempts t
-    where t.run_id = p_run_id
-      and not t.superseded
-      and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
-      and not exists (
-        select
-        from millrace.attempts n
-        where n.run_id = t.run_id
-          and n.stage_id = t.stage_id
-          and n.number > t.number)
-    order by t.stage_id
-    limit 5) a
-  join millrace.stages s on s.id = a.stage_id
-  left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
-$$;
-
 -- Shows runs as a list has them, in the order of these ids.
-create function millrace.shown_runs(p_run_ids bigint[]) returns jsonb
+create function millrace.runs_json(p_run_ids bigint[]) returns jsonb
 language sql stable
 as $$
   select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
@@ -67,7 +40,27 @@ as $$
     'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
     'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
     'item', millrace.cut_text(r.item_key),
-    'at', case when r.status <> 'completed' then millrace.standing_of(r.id) end))
+    'at', case when r.status <> 'completed' then (
+      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+        'due_at', a.queue_at,
+        'error', millrace.error_json(coalesce(a.error, o.error), false))) order by a.stage_id)
+      from (
+        select t.*
+        from millrace.attempts t
+        where t.run_id = r.id
+          and not t.superseded
+          and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+          and not exists (
+            select
+            from millrace.attempts n
+            where n.run_id = t.run_id
+              and n.stage_id = t.stage_id
+              and n.number > t.number)
+        order by t.stage_id
+        limit 5) a
+      join millrace.stages s on s.id = a.stage_id
+      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
     order by i.place), '[]')
   from unnest(p_run_ids) with ordinality i(id, place)
   join millrace.runs r on r.id = i.id
@@ -75,6 +68,9 @@ as $$
   left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
+-- Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status,
+-- error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at
+-- most: while next is not null there may be more, from {"cursor": next} on. For operators.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
@@ -88,7 +84,7 @@ declare
   v_runs bigint[];
   v_next text;
 begin
-  perform millrace.check_asked(p_query,
+  perform millrace.check_request(p_query,
     millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}', 'p_query');
   v_filter := millrace.read_filter(v_caller, p_query);
   v_limit := coalesce((p_query ->> 'limit')::int, 50);
@@ -97,40 +93,18 @@ begin
   if v_by_end then
     select f.run_ids, f.next
     into v_runs, v_next
-    from millrace.find_ended(v_filter, millrace.asked_cursor(p_query, true), v_limit) f;
+    from millrace.find_ended(v_filter, millrace.request_cursor(p_query, true), v_limit) f;
   else
     select f.run_ids, f.next
     into v_runs, v_next
-    from millrace.find_runs(v_filter, millrace.asked_cursor(p_query)::bigint, v_limit) f;
+    from millrace.find_runs(v_filter, millrace.request_cursor(p_query)::bigint, v_limit) f;
   end if;
-  return jsonb_build_object('runs', millrace.shown_runs(v_runs), 'next', v_next);
+  return jsonb_build_object('runs', millrace.runs_json(v_runs), 'next', v_next);
 end
-$$;
-comment on function public.millrace_runs(jsonb) is
-  'Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status, '
-  'error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at '
-  'most: while next is not null there may be more, from {"cursor": next} on. For operators.';
-
--- Shows the children of a run, one line a stage that has some.
-create function millrace.shown_children(p_run_id bigint) returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
-    'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
-    order by f.id), '[]')
-  from (
-    select o.*
-    from millrace.fan_outs o
-    where o.run_id = p_run_id
-    order by o.id desc
-    limit 50) f
-  join millrace.stages s on s.id = f.stage_id
-  join millrace.pipelines p on p.id = f.child_pipeline_id
 $$;
 
 -- Shows the newest attempts of a run, the oldest of them first.
-create function millrace.shown_attempts(p_run_id bigint, p_payloads boolean)
+create function millrace.attempts_json(p_run_id bigint, p_payloads boolean)
 returns jsonb
 language sql stable
 as $$
@@ -139,7 +113,7 @@ as $$
     'parent', a.parent_id, 'retries', a.retry_count, 'queued_at', a.created_at,
     'due_at', a.queue_at, 'started_at', a.started_at, 'ended_at', a.finished_at,
     'deadline_at', a.deadline_at, 'service', a.service, 'job', millrace.cut_text(a.job_id, 500),
-    'usage', a.usage, 'error', millrace.shown_error(a.error, p_payloads),
+    'usage', a.usage, 'error', millrace.error_json(a.error, p_payloads),
     'superseded', nullif(a.superseded, false))) order by a.id), '[]')
   from (
     select t.*
@@ -150,46 +124,9 @@ as $$
   join millrace.stages s on s.id = a.stage_id
 $$;
 
--- Shows the newest turns of a run's agents, the oldest of them first: what was said and called, and
--- its words for who sees payloads.
-create function millrace.shown_turns(p_run_id bigint, p_payloads boolean) returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-    'stage', l.stage, 'execution', l.execution, 'turn', l.seq, 'kind', l.kind,
-    'what', millrace.cut_text(l.what, 200), 'tool', millrace.cut_text(l.tool, 200),
-    'tokens', l.tokens, 'cost_usd', l.cost_usd, 'at', l.at,
-    'asked', case when p_payloads then millrace.cut_text(l.asked, 2000) end,
-    'arguments', case when p_payloads then millrace.cut_text(l.arguments, 2000) end,
-    'output', case when p_payloads then millrace.cut_text(l.output, 2000) end))
-    order by l.at, l.stage, l.seq), '[]')
-  from (
-    select g.*
-    from millrace.agent_log g
-    where g.run_id = p_run_id
-    order by g.at desc, g.seq desc
-    limit 100) l
-$$;
-
--- Shows what people were asked in a run, the newest question first.
-create function millrace.shown_decisions(p_run_id bigint, p_payloads boolean) returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-    'attempt', d.attempt_id, 'stage', d.stage, 'asked_at', d.opened_at,
-    'deadline_at', d.deadline_at, 'decided_at', d.decided_at, 'decided_by', d.decided_by,
-    'closed_why', millrace.cut_text(d.closed_why, 500), 'closed_at', d.closed_at,
-    'schema', d.schema,
-    'decision', case when p_payloads then millrace.shown_payload(d.decision) end))
-    order by d.attempt_id desc), '[]')
-  from (
-    select o.*
-    from public.millrace_decisions o
-    where o.run_id = p_run_id
-    order by o.attempt_id desc
-    limit 20) d
-$$;
-
+-- One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its own
+-- attempts cost, its agents' newest hundred turns, what people were asked and what they did to it.
+-- For operators.
 create function public.millrace_run(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
@@ -199,28 +136,41 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_run millrace.runs;
 begin
-  perform millrace.check_asked(p_query, '{"run": "id"}', 'p_query');
+  perform millrace.check_request(p_query, '{"run": "id"}', 'p_query');
   v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
-  return (millrace.shown_runs(array[v_run.id]) -> 0) || jsonb_build_object(
+  return (millrace.runs_json(array[v_run.id]) -> 0) || jsonb_build_object(
     'version', (
       select v.number from millrace.versions v where v.id = v_run.version_id),
     'stages', (
       select jsonb_agg(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
-        'needs', (select coalesce(jsonb_agg(n.name order by n.id), '[]')
-          from millrace.stages n where n.id = any (vs.needs))) order by vs.position)
+        'needs', array(select n.name
+          from millrace.stages n where n.id = any (vs.needs)
+          order by n.id)) order by vs.position)
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = v_run.version_id),
-    'children', millrace.shown_children(v_run.id),
-    'attempts', millrace.shown_attempts(v_run.id, v_caller.payloads),
+    'children', array(
+      select jsonb_build_object(
+        'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
+        'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+      from (
+        select o.*
+        from millrace.fan_outs o
+        where o.run_id = v_run.id
+        order by o.id desc
+        limit 50) f
+      join millrace.stages s on s.id = f.stage_id
+      join millrace.pipelines p on p.id = f.child_pipeline_id
+      order by f.id),
+    'attempts', millrace.attempts_json(v_run.id, v_caller.payloads),
     'cost_usd', (
       select sum((a.usage ->> 'cost_usd')::numeric)
       from millrace.attempts a
       where a.run_id = v_run.id
         and jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
     'metadata', case when v_caller.payloads then (
-      select millrace.shown_payload(m.value)
+      select millrace.payload_json(m.value)
       from millrace.run_metadata m
       where m.id = v_run.metadata_id) end,
     'table', (
@@ -228,23 +178,49 @@ begin
         'key', p.entity_key)
       from millrace.pipelines p
       where p.id = v_run.pipeline_id),
-    'turns', millrace.shown_turns(v_run.id, v_caller.payloads),
-    'decisions', millrace.shown_decisions(v_run.id, v_caller.payloads),
-    'journal', (
-      select coalesce(jsonb_agg(millrace.shown_line(j) order by j.id desc), '[]')
+    'turns', array(
+      select jsonb_strip_nulls(jsonb_build_object(
+        'stage', l.stage, 'execution', l.execution, 'turn', l.seq, 'kind', l.kind,
+        'what', millrace.cut_text(l.what, 200), 'tool', millrace.cut_text(l.tool, 200),
+        'tokens', l.tokens, 'cost_usd', l.cost_usd, 'at', l.at,
+        'asked', case when v_caller.payloads then millrace.cut_text(l.asked, 2000) end,
+        'arguments', case when v_caller.payloads then millrace.cut_text(l.arguments, 2000) end,
+        'output', case when v_caller.payloads then millrace.cut_text(l.output, 2000) end))
+      from (
+        select g.*
+        from millrace.agent_log g
+        where g.run_id = v_run.id
+        order by g.at desc, g.seq desc
+        limit 100) l
+      order by l.at, l.stage, l.seq),
+    'decisions', array(
+      select jsonb_strip_nulls(jsonb_build_object(
+        'attempt', d.attempt_id, 'stage', d.stage, 'asked_at', d.opened_at,
+        'deadline_at', d.deadline_at, 'decided_at', d.decided_at, 'decided_by', d.decided_by,
+        'closed_why', millrace.cut_text(d.closed_why, 500), 'closed_at', d.closed_at,
+        'schema', d.schema,
+        'decision', case when v_caller.payloads then millrace.payload_json(d.decision) end))
+      from (
+        select o.*
+        from public.millrace_decisions o
+        where o.run_id = v_run.id
+        order by o.attempt_id desc
+        limit 20) d
+      order by d.attempt_id desc),
+    'journal', array(
+      select millrace.line_json(j)
       from (
         select o.*
         from millrace.journal o
         where o.run_ids @> array[v_run.id]
         order by o.id desc
-        limit 50) j));
+        limit 50) j
+      order by j.id desc));
 end
 $$;
-comment on function public.millrace_run(jsonb) is
-  'One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its '
-  'own attempts cost, its agents'' newest hundred turns, what people were asked and what they did '
-  'to it. For operators.';
 
+-- One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see
+-- payloads: {value}, or {cut, bytes} where it has more than 100 kB.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
@@ -255,7 +231,7 @@ declare
   v_attempt millrace.attempts;
   v_run millrace.runs;
 begin
-  perform millrace.check_asked(p_query, '{"attempt": "id"}', 'p_query');
+  perform millrace.check_request(p_query, '{"attempt": "id"}', 'p_query');
   select a.* into v_attempt
   from millrace.attempts a
   join millrace.runs r on r.id = a.run_id
@@ -268,25 +244,15 @@ begin
   end if;
   v_run := millrace.run_seen(v_caller, v_attempt.run_id);
   return jsonb_build_object(
-    'run', millrace.shown_runs(array[v_run.id]) -> 0,
+    'run', millrace.runs_json(array[v_run.id]) -> 0,
     'attempt', v_attempt.id,
     'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
     'number', v_attempt.number, 'state', v_attempt.state,
     'queued_at', v_attempt.created_at, 'started_at', v_attempt.started_at,
     'ended_at', v_attempt.finished_at, 'usage', v_attempt.usage,
-    'error', millrace.shown_error(v_attempt.error, v_caller.payloads),
+    'error', millrace.error_json(v_attempt.error, v_caller.payloads),
     'payloads', v_caller.payloads,
     'output', case when v_caller.payloads and v_attempt.output is not null
-      then millrace.shown_payload(v_attempt.output) end);
+      then millrace.payload_json(v_attempt.output) end);
 end
 $$;
-comment on function public.millrace_attempt(jsonb) is
-  'One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see '
-  'payloads: {value}, or {cut, bytes} where it has more than 100 kB.';
-
-revoke all on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
-  public.millrace_attempt(jsonb)
-  from public, anon, authenticated, service_role;
-grant execute on function public.millrace_runs(jsonb), public.millrace_run(jsonb),
-  public.millrace_attempt(jsonb)
-  to authenticated, service_role;

@@ -1,38 +1,8 @@
 -- The operators' read of what is set up: operators, channels of alerts, settings, definitions
 
--- Lists the channels of alerts, with what came of the last message of each. Addresses are secrets.
-create function millrace.shown_channels() returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
-    'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
-    'last', case when m.id is not null then jsonb_build_object(
-      'message', m.id, 'state', m.state, 'tries', m.tries, 'status', m.status, 'error', m.error,
-      'at', coalesce(m.ended_at, m.tried_at, m.created_at)) end) order by c.name), '[]')
-  from millrace.alert_channels c
-  left join lateral (
-    select o.*
-    from millrace.alert_messages o
-    where o.channel_id = c.id
-    order by o.id desc
-    limit 1) m on true
-$$;
-
--- Lists the newest versions of a pipeline's definition, each with the graph that its runs go on by.
-create function millrace.shown_versions(p_pipeline_id int) returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'version', v.number, 'since', v.created_at, 'graph', v.graph) order by v.number desc), '[]')
-  from (
-    select o.*
-    from millrace.versions o
-    where o.pipeline_id = p_pipeline_id
-    order by o.number desc
-    limit 20) v
-$$;
-
+-- What is set up: operators (all of them for admins of all pipelines, else oneself), channels of
+-- alerts, settings, and pipelines with their versions and for how long they keep runs. With
+-- {"pipeline": "books"}: its newest twenty versions and their graphs. For operators.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -41,41 +11,58 @@ declare
   v_caller millrace.caller := millrace.enter();
   v_sees_all boolean := v_caller.role = 'admin' and v_caller.pipelines is null;
 begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name"}', 'p_query');
+  perform millrace.check_request(p_query, '{"pipeline": "name"}', 'p_query');
   if p_query ? 'pipeline' then
     return jsonb_build_object('pipeline', p_query -> 'pipeline', 'versions',
-      millrace.shown_versions((
-        millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).id));
+      array(
+        select jsonb_build_object(
+          'version', v.number, 'since', v.created_at, 'graph', v.graph)
+        from (
+          select o.*
+          from millrace.versions o
+          where o.pipeline_id = (millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).id
+          order by o.number desc
+          limit 20) v
+        order by v.number desc));
   end if;
   return jsonb_build_object(
-    'operators', (
-      select coalesce(jsonb_agg(jsonb_build_object(
+    'operators', array(
+      select jsonb_build_object(
         'subject', o.subject, 'role', o.role, 'pipelines', o.pipelines, 'payloads', o.payloads,
-        'note', o.note, 'added_at', o.added_at) order by o.subject), '[]')
+        'note', o.note, 'added_at', o.added_at)
       from millrace.operators o
-      where v_sees_all or o.subject = v_caller.subject),
+      where v_sees_all or o.subject = v_caller.subject
+      order by o.subject),
     'all_operators', v_sees_all,
-    'channels', millrace.shown_channels(),
+    'channels', array(
+      select jsonb_build_object(
+        'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
+        'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
+        'last', case when m.id is not null then jsonb_build_object(
+          'message', m.id, 'state', m.state, 'tries', m.tries, 'status', m.status, 'error', m.error,
+          'at', coalesce(m.ended_at, m.tried_at, m.created_at)) end)
+      from millrace.alert_channels c
+      left join lateral (
+        select o.*
+        from millrace.alert_messages o
+        where o.channel_id = c.id
+        order by o.id desc
+        limit 1) m on true
+      order by c.name),
     'settings', (
       select jsonb_agg(jsonb_build_object(
         'name', s.name, 'value', s.value, 'comment', s.comment) order by s.name)
       from millrace.settings s
       where s.name in ('retention_days', 'journal_days', 'minutes_hours', 'hours_days',
         'operators_need_aal2', 'worker_seconds', 'batch_bytes')),
-    'pipelines', (
-      select coalesce(jsonb_agg(jsonb_build_object(
+    'pipelines', array(
+      select jsonb_build_object(
         'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
         'version', v.number, 'since', v.created_at,
-        'retention_days', millrace.retention_days(p)) order by p.name), '[]')
+        'retention_days', millrace.retention_days(p))
       from millrace.pipelines p
       left join millrace.versions v on v.id = p.current_version_id
-      where millrace.sees(v_caller, p.name)));
+      where millrace.sees(v_caller, p.name)
+      order by p.name));
 end
 $$;
-comment on function public.millrace_settings(jsonb) is
-  'What is set up: operators (all of them for admins of all pipelines, else oneself), channels of '
-  'alerts, settings, and pipelines with their versions and for how long they keep runs. With '
-  '{"pipeline": "books"}: its newest twenty versions and their graphs. For operators.';
-revoke all on function public.millrace_settings(jsonb)
-  from public, anon, authenticated, service_role;
-grant execute on function public.millrace_settings(jsonb) to authenticated, service_role;

@@ -1,10 +1,9 @@
--- The operators' read of pipelines that show their runs in one status column
---
--- A call looks at rows by the runs that are live or failed and by the key, so many of each at most,
--- so that it does not grow with history. whole says whether these were all rows of the table.
+-- The operators' read of pipelines with one status column. It looks at rows by live and failed runs
+-- and by the key, so many of each at most, so that it does not grow with history; whole: these were
+-- all rows of the table.
 
--- Writes as SQL which rows of a pipeline's table are looked at: value is what the row shows, and
--- since when it does, by the column that keeps it, else by the newest attempt of its latest run.
+-- Writes as SQL the rows that are looked at: value is what the row shows, since when by the column
+-- that keeps it, else by the newest attempt of its latest run.
 create function millrace.status_rows_sql(p_pipeline millrace.pipelines, p_most int)
 returns text
 language sql stable
@@ -39,16 +38,42 @@ as $$
   from (select p_pipeline.status #>> '{history,since}') h(column_name)
 $$;
 
--- Counts the rows of a pipeline by the value that they show: the values of the present definition,
--- and others that rows have, with since when the one has stood there that has stood the longest.
-create function millrace.shown_values(p_pipeline millrace.pipelines) returns jsonb
-language plpgsql stable
+-- The values of a pipeline with the projection status, {"pipeline": "links"}: how many rows show
+-- each and since when, and which moves are legal; whole: false where the table has more rows than a
+-- call looks at. With a value as well: the rows that show it. For operators.
+create function public.millrace_status(p_query jsonb) returns jsonb
+language plpgsql stable security definer
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_memoize = off set jit = off
 as $$
 declare
+  v_caller millrace.caller := millrace.enter();
+  v_pipeline millrace.pipelines;
+  v_rows jsonb;
   c_most constant int := 4000;
   v_values jsonb;
   v_looked bigint;
 begin
+  perform millrace.check_request(p_query, '{"pipeline": "name", "value": "text"}', 'p_query');
+  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  if v_pipeline.status is null then
+    raise exception 'pipeline % shows no status in one column', v_pipeline.name
+      using errcode = 'MR004', hint = 'Its runs are in millrace_runs({"pipeline": …}).';
+  elsif p_query ? 'value' then
+    execute format($sql$
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'entity', millrace.cut_text(f.key), 'since', f.since,
+        'run', millrace.runs_json(array[f.run_id]) -> 0) order by f.since, f.key), '[]')
+      from (
+        select l.* from (%s) l
+        where l.value is not distinct from %L
+        order by l.since, l.key
+        limit 50) f$sql$,
+      millrace.status_rows_sql(v_pipeline, 4000), (p_query ->> 'value'))
+    into v_rows;
+    return jsonb_build_object('pipeline', v_pipeline.name, 'value', p_query -> 'value',
+      'rows', v_rows);
+  end if;
   execute format($sql$
     with looked as materialized (%s),
     counted as (
@@ -65,70 +90,18 @@ begin
       select s.* from millrace.status_values s
       where s.pipeline_id = %s and not s.retired) v
     full join counted c on c.value = v.value$sql$,
-    millrace.status_rows_sql(p_pipeline, c_most), p_pipeline.id)
+    millrace.status_rows_sql(v_pipeline, c_most), v_pipeline.id)
   into v_looked, v_values;
   -- Fewer than were asked for by the key are all that there are.
-  return jsonb_build_object('values', v_values, 'looked', v_looked, 'whole', v_looked < c_most);
-end
-$$;
-
--- Lists the rows that show a value, those first that have shown it the longest, each with its
--- latest run.
-create function millrace.rows_at_value(p_pipeline millrace.pipelines, p_value text)
-returns jsonb
-language plpgsql stable
-as $$
-declare
-  v_rows jsonb;
-begin
-  execute format($sql$
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'entity', millrace.cut_text(f.key), 'since', f.since,
-      'run', millrace.shown_runs(array[f.run_id]) -> 0) order by f.since, f.key), '[]')
-    from (
-      select l.* from (%s) l
-      where l.value is not distinct from %L
-      order by l.since, l.key
-      limit 50) f$sql$,
-    millrace.status_rows_sql(p_pipeline, 4000), p_value)
-  into v_rows;
-  return v_rows;
-end
-$$;
-
-create function public.millrace_status(p_query jsonb) returns jsonb
-language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
-as $$
-declare
-  v_caller millrace.caller := millrace.enter();
-  v_pipeline millrace.pipelines;
-begin
-  perform millrace.check_asked(p_query, '{"pipeline": "name", "value": "text"}', 'p_query');
-  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-  if v_pipeline.status is null then
-    raise exception 'pipeline % shows no status in one column', v_pipeline.name
-      using errcode = 'MR004', hint = 'Its runs are in millrace_runs({"pipeline": …}).';
-  elsif p_query ? 'value' then
-    return jsonb_build_object('pipeline', v_pipeline.name, 'value', p_query -> 'value',
-      'rows', millrace.rows_at_value(v_pipeline, p_query ->> 'value'));
-  end if;
-  return millrace.shown_values(v_pipeline) || jsonb_build_object(
+  return jsonb_build_object(
+    'values', v_values, 'looked', v_looked, 'whole', v_looked < c_most,
     'pipeline', v_pipeline.name, 'table', v_pipeline.entity_table::text,
     'column', v_pipeline.status -> 'column',
-    'moves', (
-      select coalesce(jsonb_agg(jsonb_build_object(
+    'moves', array(
+      select jsonb_build_object(
         'from', m.from_value, 'to', m.to_value, 'by', m.by, 'means', m.means)
-        order by m.from_value nulls first, m.by, m.to_value), '[]')
       from millrace.status_moves m
-      where m.pipeline = v_pipeline.name));
+      where m.pipeline = v_pipeline.name
+      order by m.from_value nulls first, m.by, m.to_value));
 end
 $$;
-comment on function public.millrace_status(jsonb) is
-  'The values of a pipeline with the projection status, {"pipeline": "links"}: how many rows show '
-  'each and since when, and which moves are legal; whole: false where the table has more rows than '
-  'a call looks at. With a value as well: the rows that show it. For operators.';
-revoke all on function public.millrace_status(jsonb)
-  from public, anon, authenticated, service_role;
-grant execute on function public.millrace_status(jsonb) to authenticated, service_role;

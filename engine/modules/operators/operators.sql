@@ -77,8 +77,8 @@ begin
 end
 $$;
 
--- Lets an operator in to act, and holds on to what makes them one: whoever takes that away waits
--- until the deed is done, and after that there is none. A secret key says for whom it acts.
+-- Admits an operator to act, and locks their row: a revocation waits until the deed is done. A
+-- secret key names the operator.
 create function millrace.enter_to_act(p_operator text) returns millrace.caller
 language plpgsql volatile
 as $$
@@ -166,8 +166,8 @@ begin
 end
 $$;
 
--- Writes who becomes an operator, whose rights change and who is none any more into the journal,
--- unless a verb does. A line that a verb has still to write is newer than those there are.
+-- Writes a change of operators into the journal, unless a verb does. A line that a verb has still
+-- to write is newer than all there are.
 create function millrace.note_operator() returns trigger
 language plpgsql security definer
 as $$

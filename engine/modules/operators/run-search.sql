@@ -103,7 +103,9 @@ begin
 end
 $$;
 
--- Finds runs by a text.
+-- Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the label
+-- that entity.label names: by the whole of it, how it begins, or what it contains, as the index of
+-- yours allows.
 create function millrace.search(
   p_text text, p_pipeline text default null, p_limit int default 20
 )
@@ -127,10 +129,8 @@ begin
   elsif coalesce(p_limit not between 1 and 100, true) then
     raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'Leave it out for 20.';
-  elsif p_pipeline is not null
-      and not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', p_pipeline
-      using errcode = 'MR003', hint = millrace.known_pipelines();
+  elsif p_pipeline is not null then
+    perform millrace.pipeline_named(p_pipeline);
   end if;
   return query
     select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
@@ -145,7 +145,3 @@ begin
     limit p_limit;
 end
 $$;
-comment on function millrace.search(text, text, int) is
-  'Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the '
-  'label that entity.label names: by the whole of it, how it begins, or what it contains, as the '
-  'index of yours allows.';

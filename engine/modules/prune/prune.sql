@@ -1,8 +1,6 @@
--- Pruning
---
--- pg_cron calls prune() every night, and every five seconds until that round is done. A call is one
--- short transaction: two seconds, or half a second while workers are at work. A round goes through
--- the runs of each pipeline by their ends, and comes back to nothing that it had to pass over.
+-- Pruning: pg_cron calls prune() every night, and every five seconds until that round is done. A
+-- call is one short transaction. A round goes through the runs of each pipeline by their ends, and
+-- comes back to nothing that it passed over.
 
 -- Reads how many days the runs of a pipeline are kept.
 create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
@@ -13,35 +11,8 @@ begin
 end
 $$;
 
--- Locks and returns those of these runs that nobody needs: a parent that still waits counts its
--- children, and one that is over may have late ones.
-create function millrace.lock_prunable(p_run_ids bigint[]) returns bigint[]
-language plpgsql
-as $$
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and r.status <> 'running'
-      and not exists (
-        select
-        from millrace.fan_outs f
-        where f.id = r.fan_out_id
-          and f.state = 'open')
-      and not exists (
-        select
-        from millrace.fan_outs f
-        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-        where f.run_id = r.id)
-    order by r.id
-    for update of r skip locked);
-end
-$$;
-
--- Deletes locked runs, but for those that cannot be; returns how many. It halves a batch until the
--- guilty run stands alone: what a user's trigger on public.millrace_decisions refuses is left to
--- the next night, and the others go.
+-- Deletes locked runs, in halves until the guilty run stands alone: what a user's trigger on
+-- public.millrace_decisions refuses is left to the next night. Returns how many.
 create function millrace.prune_runs(p_run_ids bigint[]) returns int
 language plpgsql
 set lock_timeout = '200ms'
@@ -100,7 +71,23 @@ begin
     select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
     from millrace.runs r
     where r.id = v_batch[cardinality(v_batch)];
-    v_done := v_done + millrace.prune_runs(millrace.lock_prunable(v_batch));
+    v_done := v_done + millrace.prune_runs(array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_batch)
+        and r.status <> 'running'
+        and not exists (
+          select
+          from millrace.fan_outs f
+          where f.id = r.fan_out_id
+            and f.state = 'open')
+        and not exists (
+          select
+          from millrace.fan_outs f
+          join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+          where f.run_id = r.id)
+      order by r.id
+      for update of r skip locked));
     exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
   end loop;
   update millrace.prune_progress g
@@ -111,56 +98,10 @@ begin
 end
 $$;
 
--- Begins a round, unless one is under way, and deletes what there is little of: lines of the log,
--- decisions without their attempts, and the engine's own rows of pg_cron's history.
-create function millrace.begin_pruning() returns void
-language plpgsql
-as $$
-declare
-  v_before timestamptz :=
-    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-begin
-  if exists (select from millrace.prune_progress g where g.ended_at is null) then
-    return;
-  end if;
-  insert into millrace.prune_progress (pipeline_id, began_at)
-  select p.id, millrace.now()
-  from millrace.pipelines p
-  on conflict on constraint prune_progress_pkey do update
-  set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
-    ended_at = null;
-  perform millrace.hook_begin_pruning();
-  delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind. A run that found no
-  -- session, or that a crash ended, tells no time, or only when it began.
-  delete from cron.job_run_details d
-  where d.command
-      ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|work_bulks|prune)\(\)$'
-    and case
-      when d.end_time is null and d.start_time is null then d.runid < (
-        select max(o.runid) - 10000 from cron.job_run_details o)
-      else coalesce(d.end_time, d.start_time) < millrace.now() - interval '1 day'
-    end;
-end
-$$;
-
--- Has pg_cron call prune() again while a round is under way.
-create function millrace.schedule_pruning(p_more boolean) returns void
-language plpgsql
-as $$
-declare
-  v_scheduled boolean := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
-begin
-  if p_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not p_more then
-    perform cron.unschedule('millrace-prune-more');
-  end if;
-end
-$$;
-
--- Deletes what is older than the days that it is kept.
+-- Deletes finished runs that are older than their pipeline keeps them, old log lines and alerts,
+-- and the engine's own rows of cron.job_run_details. A call takes two seconds at most, or half a
+-- second while workers are at work; pg_cron goes on until it is done. What is still due:
+-- millrace.retention.
 create function millrace.prune() returns jsonb
 language plpgsql
 set millrace.plan = by_index
@@ -172,12 +113,34 @@ declare
   v_target record;
   v_runs int := 0;
   v_more boolean;
+  v_scheduled boolean;
 begin
   -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
   if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
     return '{"runs": 0, "more": true}';
   end if;
-  perform millrace.begin_pruning();
+  -- A new round deletes what there is little of: lines of the log, decisions without their
+  -- attempts, and the engine's own rows of pg_cron's history.
+  if not exists (select from millrace.prune_progress g where g.ended_at is null) then
+    insert into millrace.prune_progress (pipeline_id, began_at)
+    select p.id, millrace.now()
+    from millrace.pipelines p
+    on conflict on constraint prune_progress_pkey do update
+    set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
+      ended_at = null;
+    perform millrace.hook_begin_pruning();
+    delete from millrace.log l where l.at < v_before;
+    -- By command: a job that was unscheduled has left its history behind. A run that found no
+    -- session, or that a crash ended, tells no time, or only when it began.
+    delete from cron.job_run_details d
+    where d.command
+        ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|work_bulks|prune)\(\)$'
+      and case
+        when d.end_time is null and d.start_time is null then d.runid < (
+          select max(o.runid) - 10000 from cron.job_run_details o)
+        else coalesce(d.end_time, d.start_time) < millrace.now() - interval '1 day'
+      end;
+  end if;
   -- Where workers are at work there is something to yield to.
   v_until := millrace.now() + case when exists (
       select
@@ -197,17 +160,20 @@ begin
   end loop;
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
     or millrace.hook_prune(v_before);
-  perform millrace.schedule_pruning(v_more);
+  v_scheduled := exists (
+    select from cron.job j where j.jobname = 'millrace-prune-more');
+  if v_more and not v_scheduled then
+    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+  elsif v_scheduled and not v_more then
+    perform cron.unschedule('millrace-prune-more');
+  end if;
   return jsonb_build_object('runs', v_runs, 'more', v_more);
 end
 $$;
-comment on function millrace.prune() is
-  'Deletes finished runs that are older than their pipeline keeps them, old log lines and alerts, '
-  'and the engine''s own rows of cron.job_run_details. A call takes two seconds at most, or half a '
-  'second while workers are at work; pg_cron goes on until it is done. What is still due: '
-  'millrace.retention.';
 
--- Counts to 10,000 the runs of each pipeline that are older than it keeps them.
+-- How many days each pipeline keeps its runs. due: how many are older and still to be looked at,
+-- counted to 10,000; removed: how many the present round of prune() has deleted, or the last one,
+-- if ended_at is not null.
 create or replace view millrace.retention as
 select p.name as pipeline, millrace.retention_days(p) as days, d.due, d.oldest as oldest_due,
   g.removed, g.began_at, g.ended_at
@@ -225,10 +191,6 @@ cross join lateral (
     order by r.finished_at
     limit 10000) o) d
 order by p.name;
-comment on view millrace.retention is
-  'How many days each pipeline keeps its runs. due: how many are older and still to be looked at, '
-  'counted to 10,000; removed: how many the present round of prune() has deleted, or the last one, '
-  'if ended_at is not null.';
 
 -- Looks for a round of pruning that falls behind.
 create function millrace.retention_findings()

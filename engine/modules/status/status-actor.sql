@@ -1,9 +1,9 @@
 -- The projection `status`: who moves a row
 
--- Names who is at hand, for the history: whom a token names, else the session's user. A name set by
--- `set_config('millrace.actor', …)` counts for service_role and for who owns the table alone, since
--- any session can set it. The role is read from its setting: in a function that runs as its owner,
--- current_user is that owner.
+-- Names the actor for the history: the person of a token, else the session's user. A name set by
+-- `set_config('millrace.actor', …)` counts for service_role and the table's owner alone, since any
+-- session can set it. current_user would be the owner of this function, so the role is read from
+-- its setting.
 create function millrace.actor(p_table regclass) returns text
 language plpgsql stable
 as $$

@@ -1,9 +1,8 @@
 -- The projection `status`: values that answer a question, or take it back
 
--- Answers the question of a manual stage as a value means it. Its row in public.millrace_decisions
--- takes the decision, and completes the attempt; one that somebody holds, who may be answering and
--- waiting for this row, is left to the sweep, and its attempt is completed here. So nobody who
--- writes a row waits for a decision.
+-- Answers the question of a manual stage as a value means it: its row in public.millrace_decisions
+-- takes the decision. A row that somebody holds, who may wait for this one, is left to the sweep,
+-- and its attempt is completed here. So a write waits for no decision.
 create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 ) returns void

@@ -1,8 +1,5 @@
--- The projection `status`: what a definition says of its column
---
--- check_status() raises MR001, with the field, what was found and the remedy, or does nothing.
--- save_status() writes what the definition says. Values are read with ->>, so that a code may stand
--- there as a number or as a text.
+-- The projection `status`: what a definition says of its column. Values are read with ->>, so that
+-- a code may be a number or a text.
 
 -- Raises MR001 where another pipeline has the status column of a definition, or a value does not
 -- fit its type.
@@ -59,25 +56,7 @@ begin
   if v_status is null then
     return;
   end if;
-  perform millrace.save_values(p_pipeline_id, v_status, p_definition -> 'values');
-  perform millrace.save_moves(v.id)
-  from millrace.versions v
-  where v.pipeline_id = p_pipeline_id
-    and (v.id = p_version_id or exists (
-      select
-      from millrace.runs r
-      where r.version_id = v.id and r.status = 'running'));
-end
-$$;
-
--- Writes the values of a pipeline, and the user's own lookup table where there is one; values that
--- the definition lists no more stay, since the history names them.
-create function millrace.save_values(
-  p_pipeline_id int, p_status jsonb, p_values jsonb
-) returns void
-language plpgsql
-as $$
-begin
+  -- Values that the definition lists no more stay, since the history names them.
   update millrace.status_values v
   set retired = true
   where v.pipeline_id = p_pipeline_id;
@@ -85,11 +64,11 @@ begin
     (pipeline_id, value, name, description, category, is_terminal, sort_order, retired)
   select p_pipeline_id, v.value, v.name, v.description, v.category, v.is_terminal, v.sort_order,
     false
-  from jsonb_populate_recordset(null::millrace.status_values, p_values) v
+  from jsonb_populate_recordset(null::millrace.status_values, (p_definition -> 'values')) v
   on conflict on constraint status_values_pkey do update
   set (name, description, category, is_terminal, sort_order, retired) = (excluded.name,
     excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order, false);
-  if p_status ? 'lookup' then
+  if v_status ? 'lookup' then
     -- A name may be unique: one that another value has from now on makes way.
     execute format($q$
       update %1$s t
@@ -98,7 +77,7 @@ begin
       where v.pipeline_id = $1
         and not v.retired
         and v.name = t.name
-        and v.value <> t.code::text$q$, to_regclass(p_status ->> 'lookup'))
+        and v.value <> t.code::text$q$, to_regclass(v_status ->> 'lookup'))
     using p_pipeline_id;
     execute format($q$
       insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
@@ -112,11 +91,18 @@ begin
       where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
         is distinct from (excluded.name, excluded.description, excluded.category,
           excluded.is_terminal, excluded.sort_order)$q$,
-      to_regclass(p_status ->> 'lookup'), (
+      to_regclass(v_status ->> 'lookup'), (
         select format_type(a.atttypid, a.atttypmod)
         from pg_attribute a
-        where a.attrelid = to_regclass(p_status ->> 'lookup') and a.attname = 'code'))
+        where a.attrelid = to_regclass(v_status ->> 'lookup') and a.attname = 'code'))
     using p_pipeline_id;
   end if;
+  perform millrace.save_moves(v.id)
+  from millrace.versions v
+  where v.pipeline_id = p_pipeline_id
+    and (v.id = p_version_id or exists (
+      select
+      from millrace.runs r
+      where r.version_id = v.id and r.status = 'running'));
 end
 $$;

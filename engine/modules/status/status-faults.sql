@@ -1,8 +1,8 @@
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state: among those that show one of these values,
--- those whose runs are between two ids, or all. A claim is not shown while somebody holds the row,
--- and a retry that fell due is shown by the next sweep; a question's steps are a person's.
+-- Finds rows whose status is not their run's state: among those that show these values, those of
+-- runs between two ids, or all. A claim is not shown while somebody holds the row, a due retry is
+-- shown by the next sweep, and a question's steps are a person's.
 create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
   p_until bigint default null
@@ -35,8 +35,8 @@ begin
 end
 $$;
 
--- Finds rows that do not show where their run stands, and histories that say something else: all of
--- them, or the rows alone whose runs are between two ids.
+-- Finds rows that do not show their run's state, and broken histories: all, or the rows of runs
+-- between two ids.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 )

@@ -3,31 +3,6 @@
 -- A definition may list moves to the value of failures. Who writes it fails the row's run for good;
 -- what they write as its error, or what stands there, is the cause.
 
--- Reads the error that rows show, in their order; null where the definition has no column for it.
-create function millrace.errors_shown(p_pipeline_id int, p_ids text[]) returns text[]
-language plpgsql stable
-as $$
-declare
-  v_pipeline millrace.pipelines;
-  v_errors text[];
-begin
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  if v_pipeline.status ? 'error' then
-    execute format(
-      'select array_agg(e.%I::text order by i.place) '
-      'from unnest($1) with ordinality i(id, place) '
-      'left join %s e on e.%I = i.id::%s',
-      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key, (
-        select format_type(a.atttypid, a.atttypmod)
-        from pg_attribute a
-        where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key))
-    into v_errors
-    using p_ids;
-  end if;
-  return v_errors;
-end
-$$;
-
 -- Fails the live runs of rows for good. The caller, an intake trigger, holds the rows. Raises MR005
 -- where none is under way.
 create function millrace.give_up_by_value(
@@ -38,6 +13,8 @@ as $$
 declare
   v_idle text[];
   v_live record;
+  v_pipeline millrace.pipelines;
+  v_errors text[];
 begin
   v_idle := array(
     select i
@@ -52,10 +29,23 @@ begin
       p_value, millrace.rows_named(v_idle), p_was
       using errcode = 'MR005', hint = 'There is nothing to give up.';
   end if;
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if v_pipeline.status ? 'error' then
+    execute format(
+      'select array_agg(e.%I::text order by i.place) '
+      'from unnest($1) with ordinality i(id, place) '
+      'left join %s e on e.%I = i.id::%s',
+      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key, (
+        select format_type(a.atttypid, a.atttypmod)
+        from pg_attribute a
+        where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key))
+    into v_errors
+    using p_ids;
+  end if;
   for v_live in
     select distinct on (r.id) r.id as run_id, s.name as stage,
       nullif(btrim(e.error), '') as cause
-    from unnest(p_ids, millrace.errors_shown(p_pipeline_id, p_ids)) e(id, error)
+    from unnest(p_ids, v_errors) e(id, error)
     join millrace.runs r
       on r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running'
     join millrace.attempts a

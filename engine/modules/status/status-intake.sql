@@ -1,13 +1,11 @@
--- The projection `status`: values that people write are judged, and acted on
+-- The projection `status`: what values mean that people write
 --
--- A statement's new values are judged in sets, by the rows of millrace.version_moves: of the
--- version that a row's live run has, else of the current one. A due time that they write moves the
--- retry that waits for it.
+-- A statement's new values are looked up in sets, by the moves of the version that a row's live run
+-- has, else of the current one. A due time that a person writes moves the retry that waits for it.
 
--- Says of entities, with the values that were written, where their latest runs stand: the version
--- to judge by, the stage that is live, or that a run which is over has bypassed last, and the last
--- stage that may be started over, null where there was no run. Ordered by entity first, runs are
--- found by it in every plan, also in one of a time when there were none.
+-- Finds the latest runs of entities: their version, their live stage, or the bypassed one of a run
+-- that is over, and the last stage that may start over, null without a run. By entity first, which
+-- finds runs in every plan.
 create function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -98,7 +96,7 @@ $$;
 
 -- Judges values that people wrote, in groups that are alike: what each group's write means, null
 -- where it is not allowed.
-create function millrace.judged_values(
+create function millrace.meanings_of_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
   version_id int, live_id int, until int, fresh boolean, was text, now text, ids text[],
@@ -143,7 +141,7 @@ declare
 begin
   for v_group in
     select j.*
-    from millrace.judged_values(p_pipeline_id, p_ids, p_was, p_now) j
+    from millrace.meanings_of_values(p_pipeline_id, p_ids, p_was, p_now) j
     order by j.means is not null, j.ids[1]
   loop
     case v_group.means
@@ -154,13 +152,8 @@ begin
       when 'discard' then
         perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
       when 'start', 'enter' then
-        if v_group.fresh then
-          perform millrace.begin_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
-            v_group.was, v_group.now, v_group.ids);
-        else
-          perform millrace.start_at_value(
-            p_pipeline_id, v_group.stage_id, v_group.was, v_group.now, v_group.ids);
-        end if;
+        perform millrace.start_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
+          v_group.fresh, v_group.was, v_group.now, v_group.ids);
       when 'give_up' then
         perform millrace.give_up_by_value(
           p_pipeline_id, v_group.was, v_group.now, v_group.ids);
@@ -172,18 +165,27 @@ begin
 end
 $$;
 
--- Raises MR005 where a due time was written that moves nothing: at a row in no backoff, at one that
--- its tenant's quota holds back, or a time at which nothing would ever be due.
-create function millrace.refuse_retry(
+-- Moves retries to the due times that people wrote; a past one is due now. A retry that a worker
+-- has just taken stays its own, and its row shows that again. The caller, an intake trigger, holds
+-- the entities.
+create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 ) returns void
-language plpgsql stable
+language plpgsql
+set millrace.plan = by_index
+set enable_nestloop = on
 as $$
 declare
-  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
-  v_column text := v_status ->> 'retry_at';
+  v_now timestamptz := millrace.now();
+  v_runs bigint[];
+  v_ids bigint[];
+  v_stages int[];
+  v_status jsonb;
+  v_column text;
   v_faults text[];
 begin
+  v_status := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
+  v_column := v_status ->> 'retry_at';
   select array_agg(i.id order by i.id) into v_faults
   from unnest(p_ids, p_was) i(id, was)
   where i.was is null;
@@ -215,26 +217,6 @@ begin
       v_column, millrace.rows_named(v_faults)
       using errcode = 'MR005', hint = 'They go on when its window is over, or once it is raised.';
   end if;
-end
-$$;
-
--- Moves retries to the due times that people wrote, in order of the rows; one that is past is due
--- now. A retry that a worker has just taken stays its own, and its row shows that again. The
--- caller, an intake trigger, holds the entities.
-create function millrace.on_retries_moved(
-  p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
-) returns void
-language plpgsql
-set millrace.plan = by_index
-set enable_nestloop = on
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_runs bigint[];
-  v_ids bigint[];
-  v_stages int[];
-begin
-  perform millrace.refuse_retry(p_pipeline_id, p_ids, p_was, p_at);
   select coalesce(array_agg(l.id), '{}') into v_runs
   from (
     select r.id
@@ -265,9 +247,8 @@ begin
 end
 $$;
 
--- Counts what a person starts over, and whose count of tries they have raised, as another try of
--- what was there; of no more tries than there were. The caller, an intake trigger, holds the
--- entities, and has just queued their attempts.
+-- Counts what a person starts over, with a raised count of tries, as another try; of no more than
+-- there were. The caller, an intake trigger, has just queued the attempts.
 create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
 returns void
 language plpgsql

@@ -1,12 +1,12 @@
 -- The projection `status`: which value may follow which
 --
--- Moves are rows, made from the definition when it is saved. Those of the engine are what
--- status_path() says of every state that a stage can be in; those of people follow from the stages
--- (a ready value starts its stage, or starts it over) and from what the definition lists beside.
--- Intake, the view and check_invariants() read the same rows.
+-- Moves are rows, made when the definition is saved. The engine's are what status_path() says of
+-- every state of a stage; people's follow from the stages (a ready value starts its stage, or
+-- starts it over) and from what the definition lists. Intake, the view and check_invariants() read
+-- them.
 
--- Lists the stages of a version with what moves are made of. demanded: it is on demand, or comes
--- after one that is. may_skip: a run may go on without it.
+-- Lists the stages of a version as moves need them. demanded: on demand, or after one that is.
+-- may_skip: a run may go on without it.
 create function millrace.stages_of_version(p_version_id int)
 returns table (
   id int, name text, place int, shows jsonb, manual boolean, on_demand boolean,
@@ -65,8 +65,8 @@ as $$
   from last l
 $$;
 
--- Lists the values that a row keeps where its run ends because a stage is bypassed: those of a
--- stage before it that does not end the run, with no question between that every run is asked.
+-- Lists the values that a row keeps where its run ends with a bypassed stage: those of stages
+-- before it that do not end the run, with no question between that every run is asked.
 create function millrace.kept_values(p_version_id int)
 returns table (value text, stage_id int)
 language sql stable
@@ -92,24 +92,30 @@ as $$
       where q.place > s.place and q.manual and not q.may_skip and not q.demanded)
 $$;
 
--- Lists the moves within one stage: it is claimed, tried again, done, or fails.
-create function millrace.moves_within(p_version_id int)
+-- Lists the moves within one stage (claimed, tried again, done, failed), and from one stage to
+-- another, where stages between may be left out and the run may end.
+create function millrace.moves_of_stages(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
 as $$
-  with target as (
-    select s.id, s.shows, w as was, t.value, t.phase
-    from millrace.stages_of_version(p_version_id) s
-    join millrace.versions v on v.id = p_version_id
+  with stage as materialized (
+    select * from millrace.stages_of_version(p_version_id)
+  ), status as (
+    select p.status as said
+    from millrace.versions v
     join millrace.pipelines p on p.id = v.pipeline_id
+    where v.id = p_version_id
+  ), target as (
+    select null::int as done_id, w as was, null::text as via, t.value, t.phase, s.id
+    from stage s
+    cross join status p
     cross join lateral unnest(millrace.live_values(s.shows)) w
     cross join lateral (
       select s.ready, 'queued'
       where not s.manual
       union all
-      select s.shows ->> 'backoff', 'backoff'
-      union all
-      select s.shows ->> 'started', 'started'
+      select s.shows ->> k, k
+      from unnest(array['backoff', 'started']) k
       union all
       select d, 'completed'
       from unnest(millrace.done_values(s.shows, s.manual)) d
@@ -117,27 +123,11 @@ as $$
       select f.value, 'failed'
       from jsonb_each_text(s.shows -> 'failed') f
       union all
-      select p.status ->> 'failed', 'failed') t(value, phase)
+      select p.said ->> 'failed', 'failed') t(value, phase)
     where t.value is not null
-  )
-  select y.was, y.value, case t.phase when 'failed' then 'fail' else 'work' end
-  from target t
-  cross join lateral (
-    select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
-    from unnest((millrace.status_path(t.was, t.value, t.phase, t.id, null, null)).steps)
-      with ordinality s(value, place)) y
-$$;
-
--- Lists the moves from one stage to another: those in between may be left out, and the run may end.
-create function millrace.moves_between(p_version_id int)
-returns table (from_value text, to_value text, means text)
-language sql stable
-as $$
-  with stage as materialized (
-    select * from millrace.stages_of_version(p_version_id)
-  ), target as (
-    select i.id as done_id, w as was, case when i.manual then d end as via, j.ready as value,
-      case when j.manual then 'asked' else 'queued' end as phase, j.id
+    union all
+    select i.id, w, case when i.manual then d end, j.ready,
+      case when j.manual then 'asked' else 'queued' end, j.id
     from stage i
     join stage j on j.place > i.place
       and not exists (
@@ -147,10 +137,9 @@ as $$
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(i.shows, i.manual)) d
     union all
-    select i.id, w, case when i.manual then d end, p.status -> 'ends' ->> e, 'ended', null
+    select i.id, w, case when i.manual then d end, p.said -> 'ends' ->> e, 'ended', null
     from stage i
-    join millrace.versions v on v.id = p_version_id
-    join millrace.pipelines p on p.id = v.pipeline_id
+    cross join status p
     cross join lateral unnest(i.ends) e
     cross join lateral unnest(millrace.live_values(i.shows)) w
     cross join lateral unnest(millrace.done_values(i.shows, i.manual)) d
@@ -178,7 +167,8 @@ as $$
     cross join lateral unnest(millrace.done_values(k.shows, k.manual)) d
     where i.may_fail
   )
-  select y.was, y.value, case t.phase when 'ended' then 'end' else 'work' end
+  select y.was, y.value,
+    case t.phase when 'ended' then 'end' when 'failed' then 'fail' else 'work' end
   from target t
   cross join lateral (
     select lag(s.value, 1, t.was) over (order by s.place) as was, s.value
@@ -186,8 +176,8 @@ as $$
       with ordinality s(value, place)) y
 $$;
 
--- Lists the moves to what a run shows in which nothing was done: once the last stage that it was at
--- has failed and it goes on without, or where it leaves every stage out.
+-- Lists the moves to the value of a run in which no stage was done: its last stage failed and it
+-- goes on without, or it leaves every stage out.
 create function millrace.moves_to_nothing(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
@@ -268,9 +258,9 @@ as $$
   where w <> k.value
 $$;
 
--- Lists the values at which a run may rest, with the last stage that may be started from there;
--- what follows a stage that was done begins by a condition, or when a person asks for it. A run
--- whose last stage was bypassed rests there with the value of one before it.
+-- Lists the values at which a run may rest, with the last stage that may start from there. After a
+-- done stage the next begins by a condition or a person; a bypassed last stage leaves the value of
+-- one before it.
 create function millrace.resting_values(p_version_id int)
 returns table (value text, live_id int, until int, done boolean)
 language sql stable
@@ -306,37 +296,8 @@ as $$
     select p.status -> 'ends' ->> e from unnest(s.ends) e) f
 $$;
 
--- Lists what people may write while a question is open: they go from step to step, answer it, and
--- take it back.
-create function millrace.moves_of_questions(p_version_id int)
-returns table (
-  from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
-)
-language sql stable
-as $$
-  with stage as materialized (
-    select * from millrace.stages_of_version(p_version_id)
-  )
-  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
-  from stage s
-  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
-  union
-  select v #>> '{}', a.key, 'answer', s.id, s.id, false
-  from stage s
-  cross join lateral jsonb_each(s.shows -> 'answers') a
-  cross join lateral jsonb_array_elements(a.value -> 'from') v
-  union
-  select w, r.value, 'discard', s.id, s.id, false
-  from stage s
-  cross join lateral unnest(millrace.live_values(s.shows)) w
-  join millrace.resting_values(p_version_id) r on r.done
-  where s.shows -> 'discard' = 'true'
-    and r.value <> w
-    and (s.shows -> 'answers' ? r.value) is not true
-$$;
-
--- Lists what people may write: they begin rows, start stages over, give rows up, and see to
--- questions.
+-- Lists what people may write: they begin rows, start stages over, give rows up; and while a
+-- question is open, they go from step to step, answer it, and take it back.
 create function millrace.moves_of_people(p_version_id int)
 returns table (
   from_value text, to_value text, means text, at_stage_id int, stage_id int, declared boolean
@@ -379,7 +340,22 @@ as $$
   where r.value <> s.ready
     and (r.value <> all (t.closed) or r.done and s.on_demand)
   union
-  select * from millrace.moves_of_questions(p_version_id)
+  select m ->> 0, m ->> 1, 'step', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_array_elements(s.shows -> 'step_moves') m
+  union
+  select v #>> '{}', a.key, 'answer', s.id, s.id, false
+  from stage s
+  cross join lateral jsonb_each(s.shows -> 'answers') a
+  cross join lateral jsonb_array_elements(a.value -> 'from') v
+  union
+  select w, r.value, 'discard', s.id, s.id, false
+  from stage s
+  cross join lateral unnest(millrace.live_values(s.shows)) w
+  join millrace.resting_values(p_version_id) r on r.done
+  where s.shows -> 'discard' = 'true'
+    and r.value <> w
+    and (s.shows -> 'answers' ? r.value) is not true
   union
   select m ->> 0, m ->> 1,
     case when g.id is not null then 'enter' when s.id is null then 'give_up' else 'start' end,
@@ -408,10 +384,7 @@ begin
   select p_version_id, m.*
   from (
     select e.from_value, e.to_value, 'engine', e.means, null::int, null::int, false
-    from millrace.moves_within(p_version_id) e
-    union
-    select e.from_value, e.to_value, 'engine', e.means, null, null, false
-    from millrace.moves_between(p_version_id) e
+    from millrace.moves_of_stages(p_version_id) e
     union
     select e.from_value, e.to_value, 'engine', e.means, null, null, false
     from millrace.moves_to_nothing(p_version_id) e
@@ -435,15 +408,7 @@ begin
       and m.to_value = c.to_value)
   on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
   set retired = false;
-  perform millrace.mark_drawn(p_version_id);
-end
-$$;
-
--- Marks the moves of a version that the definition's diagram draws, each once: where a person and
--- the engine may make it, the person's. A chain may begin at nothing.
-create function millrace.mark_drawn(p_version_id int) returns void
-language sql
-as $$
+  -- A chain may begin at nothing.
   with drawn as (
     select distinct on (m.from_value, m.to_value) m.ctid as place
     from millrace.versions v
@@ -461,14 +426,14 @@ as $$
   update millrace.version_moves m
   set drawn = true
   from drawn d
-  where m.ctid = d.place
+  where m.ctid = d.place;
+end
 $$;
 
+-- Which value of a status column may follow which: by the engine as work goes on, by a person who
+-- writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the
+-- same rows.
 create or replace view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
 from millrace.pipelines p
 join millrace.version_moves m on m.version_id = p.current_version_id and not m.retired;
-comment on view millrace.status_moves is
-  'Which value of a status column may follow which: by the engine as work goes on, by a person who '
-  'writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the '
-  'same rows.';

@@ -10,22 +10,6 @@ as $$
   end
 $$;
 
--- Says of a value that a person writes while a question is open from which ones it may be written.
-create function millrace.remedy_at_question(p_shows jsonb, p_now text) returns text
-language sql immutable
-as $$
-  select coalesce((
-      select format('Write one of %s first: %s answers from there.',
-        string_agg(f #>> '{}', ', '), p_now)
-      from jsonb_array_elements(p_shows #> array['answers', p_now, 'from']) f
-      having count(*) > 0), (
-      select format('Write one of %s first: %s is written from there.',
-        string_agg(m ->> 0, ', '), p_now)
-      from jsonb_array_elements(p_shows -> 'step_moves') m
-      where m ->> 1 = p_now
-      having count(*) > 0))
-$$;
-
 -- Says what to do instead of writing a value, by what the value means.
 create function millrace.remedy_of_move(
   p_version_id int, p_live_id int, p_was text, p_now text
@@ -36,7 +20,16 @@ as $$
     select * from millrace.stages_of_version(p_version_id)
   )
   select coalesce(
-    millrace.remedy_at_question(l.shows, p_now),
+    coalesce((
+        select format('Write one of %s first: %s answers from there.',
+          string_agg(f #>> '{}', ', '), p_now)
+        from jsonb_array_elements(l.shows #> array['answers', p_now, 'from']) f
+        having count(*) > 0), (
+        select format('Write one of %s first: %s is written from there.',
+          string_agg(m ->> 0, ', '), p_now)
+        from jsonb_array_elements(l.shows -> 'step_moves') m
+        where m ->> 1 = p_now
+        having count(*) > 0)),
     (
       select case
           when s.ready = p_now and s.place <= l.place
@@ -63,46 +56,6 @@ as $$
     case when l.id is not null then 'To stop the run: select millrace.cancel(run).' end)
   from (select 1) one
   left join stage l on l.id = p_live_id
-$$;
-
--- Says of an answer that is written too late how its question was answered, in the latest run of an
--- entity; null where it was not.
-create function millrace.answered_before(
-  p_pipeline_id int, p_entity_id text, p_now text
-) returns text
-language sql stable
-as $$
-  select format('Stage %s was answered with %s%s at %s.', s.name,
-    millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
-    to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'))
-  from (
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = p_entity_id
-    order by r.id desc
-    limit 1) r
-  join millrace.attempts a
-    on a.run_id = r.id and a.state = 'completed' and not a.superseded
-  join millrace.stages s
-    on s.id = a.stage_id and s.kind = 'manual' and s.shows -> 'answers' ? p_now
-  order by a.id desc
-  limit 1
-$$;
-
--- Says what to wait for at a value from which people may write none.
-create function millrace.remedy_of_waiting(
-  p_version_id int, p_live_id int, p_was text
-) returns text
-language sql stable
-as $$
-  select concat_ws(' ', format('At %s nobody writes: the engine goes on from there.', p_was), (
-    select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
-      string_agg(distinct m.to_value, ', '))
-    from millrace.stages s
-    join millrace.open_moves(p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
-    where s.id = p_live_id
-    group by s.id
-    having count(*) > 0))
 $$;
 
 -- Raises MR005 about a value that may not follow the one which rows have.
@@ -149,12 +102,36 @@ begin
       case
         when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
           'pipeline begins it when it is started.', v_next, v_column)
-        else coalesce(millrace.answered_before(p_pipeline_id, p_ids[1], p_now),
+        else coalesce((
+          select format('Stage %s was answered with %s%s at %s.', s.name,
+            millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
+            to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'))
+          from (
+            select r.id
+            from millrace.runs r
+            where r.pipeline_id = p_pipeline_id and r.entity_id = p_ids[1]
+            order by r.id desc
+            limit 1) r
+          join millrace.attempts a
+            on a.run_id = r.id and a.state = 'completed' and not a.superseded
+          join millrace.stages s
+            on s.id = a.stage_id and s.kind = 'manual' and s.shows -> 'answers' ? p_now
+          order by a.id desc
+          limit 1),
           millrace.remedy_of_move(p_version_id, p_live_id, p_was, p_now))
       end,
       case
         when p_was is null then null
-        when v_next is null then millrace.remedy_of_waiting(p_version_id, p_live_id, p_was)
+        when v_next is null then concat_ws(' ', format(
+          'At %s nobody writes: the engine goes on from there.', p_was), (
+          select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
+            string_agg(distinct m.to_value, ', '))
+          from millrace.stages s
+          join millrace.open_moves(
+            p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
+          where s.id = p_live_id
+          group by s.id
+          having count(*) > 0))
         else format('From %s people may write: %s.', p_was, v_next)
       end);
 end

@@ -1,11 +1,10 @@
 -- The projection `status`: values that a definition changes
 --
--- What a stage shows is a setting of today, so define() also changes the rows: where a value became
--- another at all its places, by that alone; where at some, or where a failure has a value of its
--- own now, by where the run stands. define() holds the table so that nobody holds a row of it.
+-- The values of stages hold at once, so define() changes the rows: by value where it became another
+-- at all its places; by the run's state where at some, or where a failure has its own value now.
 
 -- Lists what a definition shows, and where.
-create function millrace.shown_places(p_status jsonb, p_stages jsonb)
+create function millrace.status_places(p_status jsonb, p_stages jsonb)
 returns table (place text, value text)
 language sql immutable
 as $$
@@ -36,8 +35,8 @@ as $$
   where k.key in ('enter', 'leave')
 $$;
 
--- Lists the values that a definition changes, with what its places show from now on; null among it
--- where that depends on the run. Stages that are new, or dropped, change no row.
+-- Lists the values that a definition changes, with what their places show from now on; null among
+-- it where that depends on the run. New and dropped stages change no row.
 create function millrace.changed_values(p_definition jsonb)
 returns table (was text, now text[])
 language sql stable
@@ -52,11 +51,11 @@ as $$
   ), before as materialized (
     select b.*
     from old o
-    cross join lateral millrace.shown_places(o.status, o.stages) b
+    cross join lateral millrace.status_places(o.status, o.stages) b
   ), after as materialized (
     select a.*
     from old o
-    cross join lateral millrace.shown_places(
+    cross join lateral millrace.status_places(
       p_definition #> '{entity,status}', p_definition -> 'stages') a
   ), change as (
     select b.value as was, a.value as now
@@ -78,54 +77,6 @@ as $$
   having bool_or(c.now is distinct from c.was)
 $$;
 
--- Writes the values of rows anew that are other ones now, whichever run they have, if any.
-create function millrace.rename_values(
-  p_pipeline millrace.pipelines, p_was text[], p_now text[]
-) returns void
-language plpgsql
-as $$
-declare
-  v_history jsonb := p_pipeline.status -> 'history';
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_type text := millrace.status_type(p_pipeline);
-  v_said text;
-begin
-  insert into millrace.version_moves
-    (version_id, from_value, to_value, by, means, retired)
-  select p_pipeline.current_version_id, m.was, m.now, 'engine', 'rename', true
-  from unnest(p_was, p_now) m(was, now)
-  on conflict do nothing;
-  update millrace.runs r
-  set began_from = m.now
-  from unnest(p_was, p_now) m(was, now)
-  where r.pipeline_id = p_pipeline.id and r.began_from = m.was;
-  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  execute format($q$
-    with renamed as (
-      update %1$s e set %2$I = m.now::%3$s%4$s
-      from (
-        select o.%5$I as key, m.was, m.now%6$s
-        from %1$s o
-        join unnest($1, $2) m(was, now) on o.%2$I::text = m.was) m
-      where e.%5$I = m.key
-      returning m.*)
-    %7$s$q$,
-    p_pipeline.entity_table, p_pipeline.status ->> 'column', v_type,
-    case when v_history is null then '' else format(', %I = $3', v_history ->> 'since') end,
-    p_pipeline.entity_key,
-    case when v_history is null then '' else format(', o.%I as began', v_history ->> 'since') end,
-    case when v_history is null then 'select count(*) from renamed' else format($q$
-    insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, duration_ms)
-    select r.key, r.was::%3$s, r.now::%3$s, $3, 'system:auto',
-      greatest(0, extract(epoch from $3 - r.began) * 1000)::bigint
-    from renamed r
-    order by r.key$q$,
-      to_regclass(v_history ->> 'table'), v_history ->> 'key', v_type) end)
-  using p_was, p_now, millrace.now();
-  v_said := set_config('millrace.projecting', v_outer, true);
-end
-$$;
-
 -- Shows anew what stands at values that the definition has changed, by value as changed_values()
 -- says.
 create function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
@@ -135,6 +86,10 @@ declare
   v_pipeline millrace.pipelines;
   v_renamed record;
   v_ids text[];
+  v_history jsonb;
+  v_outer text;
+  v_type text;
+  v_said text;
 begin
   if p_changed is null then
     return;
@@ -145,7 +100,42 @@ begin
   from jsonb_each(p_changed) c
   where jsonb_array_length(c.value) = 1 and c.value ->> 0 is not null;
   if v_renamed.was is not null then
-    perform millrace.rename_values(v_pipeline, v_renamed.was, v_renamed.now);
+    v_history := v_pipeline.status -> 'history';
+    v_outer := coalesce(current_setting('millrace.projecting', true), '');
+    v_type := millrace.status_type(v_pipeline);
+    insert into millrace.version_moves
+      (version_id, from_value, to_value, by, means, retired)
+    select v_pipeline.current_version_id, m.was, m.now, 'engine', 'rename', true
+    from unnest(v_renamed.was, v_renamed.now) m(was, now)
+    on conflict do nothing;
+    update millrace.runs r
+    set began_from = m.now
+    from unnest(v_renamed.was, v_renamed.now) m(was, now)
+    where r.pipeline_id = v_pipeline.id and r.began_from = m.was;
+    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+    execute format($q$
+      with renamed as (
+        update %1$s e set %2$I = m.now::%3$s%4$s
+        from (
+          select o.%5$I as key, m.was, m.now%6$s
+          from %1$s o
+          join unnest($1, $2) m(was, now) on o.%2$I::text = m.was) m
+        where e.%5$I = m.key
+        returning m.*)
+      %7$s$q$,
+      v_pipeline.entity_table, v_pipeline.status ->> 'column', v_type,
+      case when v_history is null then '' else format(', %I = $3', v_history ->> 'since') end,
+      v_pipeline.entity_key,
+      case when v_history is null then '' else format(', o.%I as began', v_history ->> 'since') end,
+      case when v_history is null then 'select count(*) from renamed' else format($q$
+      insert into %1$s (%2$I, from_status, to_status, changed_at, changed_by, duration_ms)
+      select r.key, r.was::%3$s, r.now::%3$s, $3, 'system:auto',
+        greatest(0, extract(epoch from $3 - r.began) * 1000)::bigint
+      from renamed r
+      order by r.key$q$,
+        to_regclass(v_history ->> 'table'), v_history ->> 'key', v_type) end)
+    using v_renamed.was, v_renamed.now, millrace.now();
+    v_said := set_config('millrace.projecting', v_outer, true);
   end if;
   for v_ids in
     select array_agg(w.id)

@@ -1,9 +1,8 @@
 -- The projection `status`: what a row shows, and by which values it gets there
 --
--- What a row shows follows from its latest run. status_states() says it from the tables.
--- status_path() says which values lie between what a row really shows and that: they go into the
--- history, while the row itself is written once. A claim that was not shown, since somebody held
--- the row, is made good there.
+-- status_states() reads from the tables what a row's latest run shows. status_path() lists the
+-- values between that and what the row really shows: they go into the history, while the row is
+-- written once. A claim that was not shown, since somebody held the row, is made good there.
 
 -- Lists the values that a stage shows while it is under way.
 create function millrace.live_values(p_shows jsonb) returns text[]
@@ -16,8 +15,8 @@ begin
 end
 $$;
 
--- Says what a stage that is done shows: of a manual one the answer that its decision holds, of
--- several the one that says most; null where it is none of them.
+-- Names the value of a done stage: of a manual one the most specific answer that its decision
+-- holds; null where it is none of them.
 create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
 language plpgsql immutable
 as $$
@@ -32,33 +31,10 @@ begin
 end
 $$;
 
--- Finds the stage of a run that was completed last before a place of its version, and what that one
--- shows if it was a person's.
-create function millrace.done_before(
-  p_run_id bigint, p_version_id int, p_place int, out done_id int, out via text
-)
-language plpgsql stable
-as $$
-begin
-  select a.stage_id,
-    case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end
-  into done_id, via
-  from millrace.attempts a
-  join millrace.version_stages vs on vs.version_id = p_version_id and vs.stage_id = a.stage_id
-  join millrace.stages s on s.id = a.stage_id
-  where a.run_id = p_run_id
-    and not a.superseded
-    and a.state = 'completed'
-    and vs.position < p_place
-  order by vs.position desc
-  limit 1;
-end
-$$;
-
--- Finds what decides what the latest runs of entities show: the live attempt, the last completed or
--- bypassed one of a run that is over, or the one that failed; and in which phase that is. done_id
--- is the stage completed right before the live or bypassed one, via what a person's shows. dropped:
--- over without having been in work. An entity whose run is between two stages is left out.
+-- Finds the attempt that decides what an entity's latest run shows, and its phase: the live one,
+-- the last completed or bypassed one, or the failed one. done_id: the stage completed right before
+-- it; via: what a person's shows; dropped: over without having been in work. A run between two
+-- stages is left out.
 create function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -113,15 +89,27 @@ begin
       order by vs.position desc, a.number desc
       limit 1) w on true
     left join lateral (
-      select b.* from millrace.done_before(r.id, r.version_id, w.position) b
-      where (r.status = 'running' or w.state = 'skipped') and w.needs <> '{}' offset 0) d on true
+      -- The stage completed last before it, and what that one shows if it was a person's.
+      select a.stage_id as done_id,
+        case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
+      from millrace.attempts a
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+      join millrace.stages s on s.id = a.stage_id
+      where (r.status = 'running' or w.state = 'skipped')
+        and w.needs <> '{}'
+        and a.run_id = r.id
+        and not a.superseded
+        and a.state = 'completed'
+        and vs.position < w.position
+      order by vs.position desc
+      limit 1) d on true
     where r.status <> 'running' or w.id is not null;
 end
 $$;
 
--- Says what the latest runs of entities are to show, in which phase of which stage that is, and the
--- figures beside it. A run in which no stage was done shows the last one that nobody has to ask
--- for as completed; one whose last stage was bypassed shows what it had come to before.
+-- Lists what the latest runs of entities show, in which phase of which stage, and the figures
+-- beside it. A run in which no stage was done shows its last undemanded stage as completed; one
+-- whose last stage was bypassed shows what it had before.
 create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -175,9 +163,9 @@ begin
 end
 $$;
 
--- Lists the values by which a row gets from what it shows to a value, and who writes each: null for
--- the person at hand. p_stage_id is the stage that the value is of, and p_phase what it says of it;
--- p_done_id the stage that was completed before, p_via what that one shows if it was a person's.
+-- Lists the values from what a row shows to a value, and who writes each: null for the person at
+-- hand. p_stage_id and p_phase: of the value; p_done_id: the stage completed before; p_via: its
+-- value, if a person's.
 create function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out steps text[], out actors text[]

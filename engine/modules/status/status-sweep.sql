@@ -1,8 +1,7 @@
 -- The projection `status`: retries that fell due
 
--- Shows retries that fell due since the last sweep as queued, where their stage has a value of its
--- own for backoff, on rows that nobody holds: so many, and those of one page more at most. Returns
--- how many. A claim need not wait for it.
+-- Shows due retries as queued, where their stage has a value for backoff, on rows that nobody
+-- holds: so many, and one page more at most. A claim need not wait for it.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
@@ -23,6 +22,8 @@ declare
   v_due record;
   v_rows text[];
   v_shown int := 0;
+  v_pipeline millrace.pipelines;
+  v_ids text[];
 begin
   while cardinality(v_stages) > 0 and v_shown < p_limit loop
     select max(d.id) as last_id, count(*) as found, array_agg(r.entity_id) as entity_ids
@@ -39,34 +40,21 @@ begin
       limit p_limit) d
     join millrace.runs r on r.id = d.run_id;
     exit when v_due.found = 0;
+    select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+    execute format(
+      'select array(select e.%1$I::text from %2$s e '
+      'where e.%1$I = any ($1::%3$s[]) and e.%4$I::text = any ($2))',
+      v_pipeline.entity_key, v_pipeline.entity_table, millrace.key_type(v_pipeline),
+      v_pipeline.status ->> 'column')
+    into v_ids
+    using v_due.entity_ids, array(
+      select s.shows ->> 'backoff' from millrace.stages s where s.pipeline_id = p_pipeline_id);
     v_rows := millrace.lock_entities(p_pipeline_id,
-      millrace.shown_in_backoff(p_pipeline_id, v_due.entity_ids), false);
+      v_ids, false);
     perform millrace.show_status(p_pipeline_id, v_rows);
     v_shown := v_shown + cardinality(v_rows);
     v_last_id := v_due.last_id;
   end loop;
   return v_shown;
-end
-$$;
-
--- Picks the entities that show a retry in its backoff.
-create function millrace.shown_in_backoff(p_pipeline_id int, p_ids text[])
-returns text[]
-language plpgsql volatile
-as $$
-declare
-  v_pipeline millrace.pipelines;
-  v_ids text[];
-begin
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  execute format(
-    'select array(select e.%1$I::text from %2$s e '
-    'where e.%1$I = any ($1::%3$s[]) and e.%4$I::text = any ($2))',
-    v_pipeline.entity_key, v_pipeline.entity_table, millrace.key_type(v_pipeline),
-    v_pipeline.status ->> 'column')
-  into v_ids
-  using p_ids, array(
-    select s.shows ->> 'backoff' from millrace.stages s where s.pipeline_id = p_pipeline_id);
-  return v_ids;
 end
 $$;

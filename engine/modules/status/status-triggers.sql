@@ -1,10 +1,8 @@
--- The projection `status`: the triggers through which a pipeline learns of written values
---
--- They are written for each pipeline, with its columns in place. What a person wrote stands in the
--- row already; it goes into the history first, so that what follows from it comes after.
+-- The projection `status`: the triggers of a pipeline, written with its columns in place. A
+-- person's value goes into the history first, so that what follows from it comes after.
 
--- Creates the __since function of a pipeline with its triggers, or drops them where there is no
--- history: a value that a person writes begins now. The engine's own statements set it themselves.
+-- Creates the __since function of a pipeline with its triggers, which keeps when a value began;
+-- drops them without a history. The engine's own statements set it themselves.
 create function millrace.write_status_since(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
@@ -43,37 +41,9 @@ create or replace trigger %5$I before update on %6$s
 end
 $write$;
 
--- Writes the insert that puts what a person wrote into the history, of the rows in moved; empty
--- where the definition has no history.
-create function millrace.history_of_written(p_pipeline millrace.pipelines) returns text
-language plpgsql stable
-as $write$
-declare
-  v_history jsonb := p_pipeline.status -> 'history';
-begin
-  if v_history is null then
-    return '';
-  end if;
-  return format($f$,
-    noted as (
-      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
-      select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
-        case when m.began is not null
-          then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
-      from moved m
-      where m.now::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %s)
-      order by m.id
-    )$f$,
-    to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id);
-end
-$write$;
-
--- Writes the one pass over the rows of a statement that finds what was written to their status and
--- puts it into the history. p_moved: the rows to which something was written. p_was and p_began:
--- what their old value, and its beginning, are read from.
+-- Writes the one pass over a statement's rows that finds what was written to their status, with its
+-- lines of the history. p_moved: which rows count; p_was, p_began: where their old value and its
+-- beginning are read from.
 create function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
@@ -96,97 +66,28 @@ begin
     case when v_history is not null then
       format(', n.%I as since, %s as began, %s as changes', v_history ->> 'since', p_began,
         coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end,
-    p_from, p_moved, millrace.history_of_written(p_pipeline),
+    p_from, p_moved,
+    case when v_history is null then '' else format($f$,
+    noted as (
+      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
+      select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
+        case when m.began is not null
+          then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
+      from moved m
+      where m.now::text in (
+        select v.value
+        from millrace.status_values v
+        where v.pipeline_id = %s)
+      order by m.id
+    )$f$, to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id) end,
     case when v_history ? 'changes'
       then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end);
 end
 $write$;
 
--- Writes the statement that takes what was said of changed fields from the rows, once the history
--- has it; empty where no column says so.
-create function millrace.taking_of_told(p_pipeline millrace.pipelines) returns text
-language plpgsql stable
-as $write$
-declare
-  v_changes text := p_pipeline.status #>> '{history,changes}';
-begin
-  if v_changes is null then
-    return '';
-  end if;
-  return format($f$
-  if v_written.told is not null then
-    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-    update %1$s e set %2$I = null
-    where e.%3$I = any (v_written.told);
-    v_said := set_config('millrace.projecting', v_outer, true);
-  end if;$f$,
-    p_pipeline.entity_table, v_changes, p_pipeline.entity_key);
-end
-$write$;
-
--- Writes the statements that move retries to the due times that people wrote, at rows whose status
--- stayed; empty where the definition has no column for them. A status that is written too begins
--- its stage at once.
-create function millrace.intake_of_retries(
-  p_pipeline millrace.pipelines, p_from text
-) returns text
-language plpgsql stable
-as $write$
-begin
-  if not p_pipeline.status ? 'retry_at' then
-    return '';
-  end if;
-  return format($f$
-    select array_agg(n.%1$I::text order by n.%1$I) as ids,
-      array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at
-    into v_moved
-    from %4$s
-    where n.%3$I is not distinct from o.%3$I
-      and n.%2$I is distinct from o.%2$I;
-    if v_moved.ids is not null then
-      perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
-    end if;$f$,
-    p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'column',
-    p_from, p_pipeline.id);
-end
-$write$;
-
--- Writes the statement that finds the rows whose count of tries a person has raised together with
--- their status; empty where the definition has no column for it.
-create function millrace.intake_of_tries(
-  p_pipeline millrace.pipelines, p_from text
-) returns text
-language plpgsql stable
-as $write$
-begin
-  if not p_pipeline.status ? 'attempts' then
-    return '';
-  end if;
-  return format($f$
-    select array_agg(n.%1$I::text order by n.%1$I), array_agg(n.%2$I::bigint order by n.%1$I)
-    into v_tried, v_tries
-    from %4$s
-    where n.%3$I is distinct from o.%3$I
-      and n.%2$I > o.%2$I;$f$,
-    p_pipeline.entity_key, p_pipeline.status ->> 'attempts', p_pipeline.status ->> 'column',
-    p_from);
-end
-$write$;
-
--- Writes the call that counts those tries, once what the status means is done.
-create function millrace.counting_of_tries(p_pipeline millrace.pipelines) returns text
-language sql stable
-as $write$
-  select case when p_pipeline.status ? 'attempts' then format($f$
-  if v_tried is not null then
-    perform millrace.count_tries(%s, v_tried, v_tries);
-  end if;$f$, p_pipeline.id) else '' end
-$write$;
-
 -- Creates the __intake function of a pipeline with one status column, and its triggers. Without
--- nested loops over the rows, as for the projection columns. Without sequential scans: a session
--- keeps its plan of a reference's check, too, and the history refers to the rows. A write to many
--- rows is sorted by their keys time and again, which should not go through files.
+-- nested loops over the rows; without sequential scans, since a session keeps its plan of the
+-- history's foreign key too; with memory to sort a bulk write by keys.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
@@ -217,21 +118,41 @@ begin
 end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
       format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
-    millrace.intake_of_retries(p_pipeline, v_both), millrace.intake_of_tries(p_pipeline, v_both),
+    -- Retries move to written due times at rows whose status stayed.
+    case when p_pipeline.status ? 'retry_at' then format($f$
+    select array_agg(n.%1$I::text order by n.%1$I) as ids,
+      array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at
+    into v_moved
+    from %4$s
+    where n.%3$s is not distinct from o.%3$s
+      and n.%2$I is distinct from o.%2$I;
+    if v_moved.ids is not null then
+      perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
+    end if;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', v_column, v_both,
+      p_pipeline.id) else '' end,
+    case when p_pipeline.status ? 'attempts' then format($f$
+    select array_agg(n.%1$I::text order by n.%1$I), array_agg(n.%2$I::bigint order by n.%1$I)
+    into v_tried, v_tries
+    from %4$s
+    where n.%3$s is distinct from o.%3$s
+      and n.%2$I > o.%2$I;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'attempts', v_column,
+      v_both) else '' end,
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
       'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
-    millrace.taking_of_told(p_pipeline), p_pipeline.id,
-    millrace.counting_of_tries(p_pipeline)));
-  perform millrace.write_status_triggers(p_pipeline);
-end
-$write$;
-
--- Creates the triggers of the __intake function of a pipeline with one status column.
-create function millrace.write_status_triggers(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
-as $write$
-begin
+    -- Changed fields that were named for the history leave the row.
+    case when p_pipeline.status #> '{history,changes}' is not null then format($f$
+  if v_written.told is not null then
+    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+    update %1$s e set %2$I = null
+    where e.%3$I = any (v_written.told);
+    v_said := set_config('millrace.projecting', v_outer, true);
+  end if;$f$, p_pipeline.entity_table, p_pipeline.status #>> '{history,changes}',
+      p_pipeline.entity_key) else '' end,
+    p_pipeline.id,
+    case when p_pipeline.status ? 'attempts' then format($f$
+    if v_tried is not null then
+      perform millrace.count_tries(%s, v_tried, v_tries);
+    end if;$f$, p_pipeline.id) else '' end));
   execute format($f$
 create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
   for each statement execute function millrace.%4$I();

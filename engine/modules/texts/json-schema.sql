@@ -1,9 +1,8 @@
 -- JSON Schema: whether a value fits a schema
 --
--- A small subset of the engine's own, since the extension pg_jsonschema is not to be had
--- everywhere. By it people's decisions are checked, whose schemas the compiler of definitions has
--- checked, and what operators ask for. A schema of the engine's own may bound the number of fields
--- besides; its "wanted" and "remedy" say what a value must be and what to do.
+-- A small subset, since not every database has pg_jsonschema, for people's decisions and operators'
+-- requests. The engine's own schemas may bound the number of fields besides; "wanted" and "remedy"
+-- say what a value must be and what to do.
 
 -- Appends a field to a path, as messages show it.
 create function millrace.json_path(p_path text, p_key text) returns text
@@ -29,17 +28,6 @@ begin
 end
 $$;
 
--- Says what a schema wants, as messages complete "must be …"; null where each rule says it for
--- itself.
-create function millrace.wanted_by(p_schema jsonb) returns text
-language sql immutable
-as $$
-  select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
-    case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
-    p_schema ->> 'minimum', p_schema ->> 'maximum'))
-  where p_schema ? 'wanted' or p_schema ?& array['minimum', 'maximum']
-$$;
-
 -- Says how a value breaks type, enum or const of a schema; null when it does not. 1.0 is an
 -- integer.
 create function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
@@ -47,6 +35,8 @@ language plpgsql immutable
 as $$
 declare
   v_type text := jsonb_typeof(p_value);
+  v_text text := case v_type when 'string' then p_value #>> '{}' end;
+  v_number numeric := case v_type when 'number' then p_value::numeric end;
 begin
   if p_schema ? 'type' and not p_schema -> 'type' ? v_type and not (
       v_type = 'number'
@@ -65,18 +55,6 @@ begin
   elsif p_schema ? 'const' and p_schema -> 'const' <> p_value then
     return 'must be ' || millrace.short_json(p_schema -> 'const');
   end if;
-  return null;
-end
-$$;
-
--- Says how a text or a number breaks the bounds of a schema; null when it does not.
-create function millrace.scalar_fault(p_schema jsonb, p_value jsonb) returns text
-language plpgsql immutable
-as $$
-declare
-  v_text text := case when jsonb_typeof(p_value) = 'string' then p_value #>> '{}' end;
-  v_number numeric := case when jsonb_typeof(p_value) = 'number' then p_value::numeric end;
-begin
   return case
     when v_text is null and v_number is null then null
     when length(v_text) < (p_schema ->> 'minLength')::numeric
@@ -112,7 +90,11 @@ as $$
     'hint', 'Set it to ' || coalesce(w.wanted, 'such a value')
       || case when p_required then '.' else ', or leave it out.' end,
     'remedy', p_schema -> 'remedy')
-  from (select millrace.wanted_by(p_schema) as wanted) w
+  from (select (
+    select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
+      case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
+      p_schema ->> 'minimum', p_schema ->> 'maximum'))
+    where p_schema ? 'wanted' or p_schema ?& array['minimum', 'maximum']) as wanted) w
 $$;
 
 -- Finds the first fault among the fields of an object.
@@ -197,7 +179,7 @@ end
 $$;
 
 -- Finds the first fault of a value against a schema: a sentence with the path, a hint and the
--- innermost remedy on the way to it. Null when the value fits.
+-- innermost remedy. Null when the value fits.
 create function millrace.find_fault(
   p_schema jsonb,
   p_value jsonb,
@@ -207,8 +189,7 @@ returns jsonb
 language plpgsql immutable
 as $$
 declare
-  v_broken text := coalesce(
-    millrace.value_fault(p_schema, p_value), millrace.scalar_fault(p_schema, p_value));
+  v_broken text := millrace.value_fault(p_schema, p_value);
   v_fault jsonb;
   v_faults text[];
 begin

@@ -1,11 +1,8 @@
--- Operations: what a person does to one stage of one run.
---
--- do_to_run() (door-act.sql) comes here: stages-by-hand.sql starts, completes, fails and skips,
--- reset.sql resets. The view millrace.operations tells of each stage whether it can start, is
--- started, is done.
+-- Operations: what a person does to one stage of one run. stages-by-hand.sql starts, completes,
+-- fails and skips, reset.sql resets.
 
--- Locks a run and its entity, waiting for both, and looks up the stage in the run's version, where
--- one is named. Raises MR003 or MR004 when there is no such run or stage, or a later run.
+-- Locks a run and its entity, and finds the stage in the run's version. Raises MR003 or MR004
+-- without such a run or stage, or with a later run.
 create function millrace.hold_stage(
   p_run bigint,
   p_stage text,
@@ -74,9 +71,9 @@ begin
 end
 $$;
 
--- completed | failed | cancelled → running for a held run. Whatever else had failed or was
--- cancelled is retried with it, except these stages, or the run could never end. Its parent counts
--- it anew. Returns the stages with work.
+-- completed | failed | cancelled → running for a held run. Its other failed and cancelled stages
+-- are retried, but for p_except, or the run could never end. Its parent counts it anew. Returns the
+-- stages with work.
 create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
 language plpgsql
 as $$
@@ -111,6 +108,8 @@ begin
 end
 $$;
 
+-- The newest run of a row, for every verb that takes a run: select
+-- millrace.cancel(millrace.run_of('leads', '7')).
 create function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
 language plpgsql stable
 set enable_seqscan = off set enable_indexonlyscan = off
@@ -131,10 +130,9 @@ begin
   return v_run;
 end
 $$;
-comment on function millrace.run_of(text, text) is
-  'The newest run of a row, for every verb that takes a run: '
-  'select millrace.cancel(millrace.run_of(''leads'', ''7'')).';
 
+-- Each stage of each run: can it start, is it started, is it done (complete, or failed for good),
+-- how often has it failed. Ask for one run: where run_id = …
 create or replace view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,
@@ -171,6 +169,3 @@ left join lateral (
   where o.run_id = r.id and o.stage_id = s.id and not o.superseded
   order by o.number desc
   limit 1) a on true;
-comment on view millrace.operations is
-  'Each stage of each run: can it start, is it started, is it done (complete, or failed for good), '
-  'how often has it failed. Ask for one run: where run_id = …';

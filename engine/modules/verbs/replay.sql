@@ -1,7 +1,6 @@
 -- Dead letters, and retrying all that meet a condition
 
--- What there is to know of failed runs without a look at their attempts. What a parent has given up
--- goes on with the parent alone.
+-- Failed runs by their numbers: dead_letters without names, and without a look at attempts.
 create or replace view millrace.failed_runs as
 select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
   r.finished_at as failed_at,
@@ -18,11 +17,12 @@ select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id
       and f.state in ('abandoned', 'closed')) as can_retry
 from millrace.runs r
 where r.status = 'failed';
-comment on view millrace.failed_runs is
-  'Failed runs by their numbers: dead_letters without names, and without a look at attempts.';
 
 -- Runs alone say which there are. What only the attempt knows is asked by subselects, so that a
 -- count asks nothing, and a list asks for the rows that it shows.
+
+-- What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run)
+-- or millrace.replay(pipeline, condition).
 create or replace view millrace.dead_letters as
 select (
     select a.id
@@ -50,14 +50,12 @@ select (
 from millrace.failed_runs f
 join millrace.pipelines p on p.id = f.pipeline_id
 join millrace.stages s on s.id = f.stage_id;
-comment on view millrace.dead_letters is
-  'What is exhausted or failed for good. Where can_retry is true, try again with '
-  'millrace.retry(run) or millrace.replay(pipeline, condition).';
 comment on column millrace.dead_letters.can_retry is
   'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
   'parent has given it up, which goes on with its parent.';
 
--- Goes from cause to cause by the index of failed runs, and counts each to its cap.
+-- How many runs have failed at which stage by which error, and when the oldest and the newest did.
+-- It counts to 10,000 each, and shows 1,000 causes at most.
 create or replace view millrace.dead_letter_counts as
 with recursive cause as (
   (
@@ -111,9 +109,6 @@ cross join lateral (
     and r.error_code = c.error_code
   order by r.finished_at desc
   limit 1) y;
-comment on view millrace.dead_letter_counts is
-  'How many runs have failed at which stage by which error, and when the oldest and the newest '
-  'did. It counts to 10,000 each, and shows 1,000 causes at most.';
 
 -- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
 create function millrace.capped(p_count bigint, p_cap int) returns text
@@ -121,49 +116,6 @@ language sql immutable
 as $$
   select to_char(least(p_count, p_cap), 'FM999,999,999,999')
     || case when p_count >= p_cap then '+' else '' end
-$$;
-
--- Raises MR002 or MR003 unless the condition of a replay is well formed.
-create function millrace.check_condition(p_pipeline text, p_condition jsonb)
-returns void
-language plpgsql
-as $$
-declare
-  v_key text;
-  v_value jsonb;
-begin
-  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
-  if jsonb_typeof(p_condition) is distinct from 'object' then
-    raise exception 'the condition is %, but must be an object',
-      coalesce(jsonb_typeof(p_condition), 'null')
-      using errcode = 'MR002',
-        hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
-  end if;
-  for v_key, v_value in select c.key, c.value from jsonb_each(p_condition) c order by c.key loop
-    if v_key = 'stage' then
-      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
-    elsif v_key = 'limit' and jsonb_typeof(v_value) = 'number'
-        and v_value::numeric between 1 and 1000000 then
-      continue;
-    elsif v_key = 'error_code' and jsonb_typeof(v_value) = 'string' then
-      continue;
-    elsif v_key in ('failed_since', 'failed_before') then
-      begin
-        perform (p_condition ->> v_key)::timestamptz;
-      exception when data_exception then
-        raise exception 'condition.% is %, which is no time', v_key, v_value
-          using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
-      end;
-    else
-      raise exception 'condition.% is %, which is not known', v_key, v_value
-        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, '
-          || 'failed_before (times) and limit (a number from 1).';
-    end if;
-  end loop;
-end
 $$;
 
 -- Finds the runs that a replay takes, so many at most, by the index of failed runs.
@@ -194,7 +146,9 @@ begin
 end
 $$;
 
--- Retries dead letters in bulk by a person's call.
+-- Retries the dead letters of a pipeline that can be retried and meet a condition {stage,
+-- error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is
+-- false.
 create function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
 ) returns jsonb
@@ -206,15 +160,44 @@ declare
   v_limit int := (p_condition ->> 'limit')::int;
   v_runs bigint[];
   v_answer jsonb;
+  v_key text;
+  v_value jsonb;
 begin
-  perform millrace.check_condition(p_pipeline, p_condition);
+  perform millrace.pipeline_named(p_pipeline);
+  if jsonb_typeof(p_condition) is distinct from 'object' then
+    raise exception 'the condition is %, but must be an object',
+      coalesce(jsonb_typeof(p_condition), 'null')
+      using errcode = 'MR002',
+        hint = 'Use {} for all, or stage, error_code, failed_since, failed_before and limit.';
+  end if;
+  for v_key, v_value in select c.key, c.value from jsonb_each(p_condition) c order by c.key loop
+    if v_key = 'stage' then
+      perform millrace.stage_named(p_pipeline, p_condition ->> v_key);
+    elsif v_key = 'limit' and jsonb_typeof(v_value) = 'number'
+        and v_value::numeric between 1 and 1000000 then
+      continue;
+    elsif v_key = 'error_code' and jsonb_typeof(v_value) = 'string' then
+      continue;
+    elsif v_key in ('failed_since', 'failed_before') then
+      begin
+        perform (p_condition ->> v_key)::timestamptz;
+      exception when data_exception then
+        raise exception 'condition.% is %, which is no time', v_key, v_value
+          using errcode = 'MR002', hint = 'Write a time such as 2026-11-21T08:00:00Z.';
+      end;
+    else
+      raise exception 'condition.% is %, which is not known', v_key, v_value
+        using errcode = 'MR002', hint = 'Use stage, error_code (texts), failed_since, '
+          || 'failed_before (times) and limit (a number from 1).';
+    end if;
+  end loop;
+  v_runs := millrace.runs_to_replay(
+    p_pipeline, p_condition, case when p_dry_run then least(v_limit, v_cap) else v_limit end);
   if p_dry_run then
-    v_runs := millrace.runs_to_replay(p_pipeline, p_condition, least(v_limit, v_cap));
     return jsonb_build_object('matched', cardinality(v_runs), 'replayed', 0,
       'hint', 'Nothing was done: pass p_dry_run => false to replay them.')
       || case when cardinality(v_runs) = v_cap then '{"more": true}' else '{}' end::jsonb;
   end if;
-  v_runs := millrace.runs_to_replay(p_pipeline, p_condition, v_limit);
   perform millrace.hold_runs(v_runs);
   v_answer := jsonb_build_object(
     'matched', cardinality(v_runs), 'replayed', millrace.retry_runs(v_runs));
@@ -223,7 +206,3 @@ begin
   return v_answer;
 end
 $$;
-comment on function millrace.replay(text, jsonb, boolean) is
-  'Retries the dead letters of a pipeline that can be retried and meet a condition {stage, '
-  'error_code, failed_since, failed_before, limit}. Counts only, to 10,000, unless p_dry_run is '
-  'false.';

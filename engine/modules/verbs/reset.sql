@@ -29,53 +29,6 @@ begin
 end
 $$;
 
--- Finds the stages that need a stage, however far down. One that only awaits a threshold has had
--- it.
-create function millrace.needing(p_version_id int, p_stage_id int) returns int[]
-language sql stable
-as $$
-  with recursive needing as (
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = p_version_id and p_stage_id = any (vs.needs)
-    union
-    select vs.stage_id
-    from needing n
-    join millrace.version_stages vs on vs.version_id = p_version_id and n.stage_id = any (vs.needs)
-  )
-  select array(select n.stage_id from needing n)
-$$;
-
--- Retries the children of a stage that still waits which failed or were cancelled, but for those
--- whose row somebody holds. Returns how many.
-create function millrace.retry_failed_children(p_fan_out millrace.fan_outs) returns int
-language plpgsql
-as $$
-declare
-  v_child int := p_fan_out.child_pipeline_id;
-  v_runs bigint[];
-  v_entities text[];
-begin
-  select coalesce(array_agg(r.id), '{}'), coalesce(array_agg(r.entity_id), '{}')
-  into v_runs, v_entities
-  from millrace.runs r
-  where r.fan_out_id = p_fan_out.id and r.status in ('failed', 'cancelled');
-  if exists (
-      select from millrace.pipelines p
-      where p.id = v_child and p.projection <> 'none') then
-    v_entities := millrace.lock_entities(v_child, v_entities, false);
-  end if;
-  return millrace.retry_runs(array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_runs)
-      and r.entity_id = any (v_entities)
-      and r.status in ('failed', 'cancelled')
-    order by r.id
-    for no key update skip locked));
-end
-$$;
-
 -- Resets the failed children of a stage of one run; returns how many.
 create function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
 language plpgsql
@@ -87,6 +40,8 @@ declare
   v_fan_out millrace.fan_outs;
   v_stages int[];
   v_failed int;
+  v_runs bigint[];
+  v_entities text[];
   v_wake int[];
 begin
   select f.*
@@ -100,7 +55,25 @@ begin
       'Only a map or pipeline stage that has spawned has children; '
       'use millrace.reset(run, stage).');
   elsif v_fan_out.state = 'open' then
-    return millrace.retry_failed_children(v_fan_out);
+    -- The stage still waits: its children go on, but for those whose row somebody holds.
+    select coalesce(array_agg(r.id), '{}'), case
+        when p.projection = 'none' then array_agg(r.entity_id)
+        else millrace.lock_entities(p.id, coalesce(array_agg(r.entity_id), '{}'), false)
+      end
+    into v_runs, v_entities
+    from millrace.pipelines p
+    left join millrace.runs r
+      on r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled')
+    where p.id = v_fan_out.child_pipeline_id
+    group by p.id;
+    return millrace.retry_runs(array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_runs)
+        and r.entity_id = any (v_entities)
+        and r.status in ('failed', 'cancelled')
+      order by r.id
+      for no key update skip locked));
   elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
     perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending',
       'Its needs run again; it spawns anew when they are done.');
@@ -112,7 +85,18 @@ begin
   if v_failed = 0 then
     return 0;
   end if;
-  v_stages := millrace.needing((v_held.run).version_id, v_stage_id) || v_stage_id;
+  v_stages := (
+    with recursive needing as (
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = (v_held.run).version_id and v_stage_id = any (vs.needs)
+      union
+      select vs.stage_id
+      from needing n
+      join millrace.version_stages vs
+        on vs.version_id = (v_held.run).version_id and n.stage_id = any (vs.needs)
+    )
+    select array(select n.stage_id from needing n)) || v_stage_id;
   perform millrace.clear_stages(v_held.run, v_stages);
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   v_wake := v_wake

@@ -1,7 +1,7 @@
 -- Operations: starting, completing, failing, skipping and hurrying a stage by hand; a priority.
 
--- Starts a pending stage of a running run. enqueue_stage() refuses one whose needs are not done;
--- its thresholds and its own condition are what the person overrules.
+-- Starts a pending stage of a running run, whatever its thresholds and its condition.
+-- enqueue_stage() refuses one whose needs are not done.
 create function millrace.start_one(p_run bigint, p_stage text) returns void
 language plpgsql
 as $$
@@ -20,8 +20,8 @@ begin
 end
 $$;
 
--- Ends the live attempt of a stage as a person says. Its token, job or children are void: whoever
--- has it in work hears that it comes too late, also where it would have said the same.
+-- Ends the live attempt of a stage by hand. Its token, job or children are void: a worker's report
+-- of it comes too late.
 create function millrace.end_stage(
   p_run bigint,
   p_stage text,
@@ -120,8 +120,8 @@ begin
 end
 $$;
 
--- Makes what waits in backoff in one run, or at one stage of it, due now; returns how many. What a
--- quota holds back stays: the next claim would put it back.
+-- Makes a run's attempts in backoff, or those of one stage, due now; returns how many. What a quota
+-- holds back stays: the next claim would put it back.
 create function millrace.hurry_one(p_run bigint, p_stage text) returns int
 language plpgsql
 as $$

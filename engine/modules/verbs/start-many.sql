@@ -54,56 +54,8 @@ begin
 end
 $$;
 
--- Gives the live runs of these entities a priority that they have not.
-create function millrace.prioritise_entities(
-  p_pipeline_id int,
-  p_entity_ids text[],
-  p_priority int)
-returns void
-language plpgsql
-as $$
-declare
-  v_runs bigint[];
-begin
-  with given as (
-    update millrace.runs r
-    set priority = p_priority
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_entity_ids)
-      and r.status = 'running'
-      and r.priority <> p_priority
-    returning r.id
-  )
-  select coalesce(array_agg(g.id), '{}') into v_runs from given g;
-  perform millrace.assign_groups(s.id, v_runs)
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline_id
-    and s.has_groups;
-end
-$$;
-
--- Locks the live runs that starting held entities would come upon, as start() does for one, and
--- returns which entities have one.
-create function millrace.entities_under_way(
-  p_pipeline millrace.pipelines,
-  p_stage_id int,
-  p_entity_ids text[])
-returns text[]
-language plpgsql
-as $$
-begin
-  return array(
-    select r.entity_id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline.id
-      and r.entity_id = any (p_entity_ids)
-      and r.status = 'running'
-    order by r.id
-    for no key update);
-end
-$$;
-
--- Starts runs of many entities by a person's call, in one transaction: all of them, or none.
+-- Starts runs of many entities in one transaction and returns {started, under_way}: as
+-- millrace.start() of one. What is under way is left as it is, unless p_restart.
 create function millrace.start(
   p_pipeline text,
   p_entity_ids text[],
@@ -115,17 +67,13 @@ language plpgsql
 set millrace.plan = by_index
 as $$
 declare
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_stage_id int;
   v_held text[];
   v_live text[] := '{}';
   v_new text[];
+  v_runs bigint[];
 begin
-  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
-  if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
   v_stage_id := millrace.first_stage(v_pipeline.id);
   if p_stage is not null then
     v_stage_id := (millrace.stage_named(p_pipeline, p_stage)).id;
@@ -136,7 +84,14 @@ begin
   perform millrace.refuse_missing_rows(v_pipeline, v_new, v_held);
   if p_restart is not true then
     -- Locked, so that a worker that ends one this moment goes first.
-    v_live := millrace.entities_under_way(v_pipeline, v_stage_id, v_held);
+    v_live := array(
+      select r.entity_id
+      from millrace.runs r
+      where r.pipeline_id = v_pipeline.id
+        and r.entity_id = any (v_held)
+        and r.status = 'running'
+      order by r.id
+      for no key update);
   end if;
   v_new := v_held;
   if cardinality(v_live) > 0 then
@@ -149,7 +104,20 @@ begin
   perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null,
     p_priority => coalesce(p_priority, 0));
   if p_priority is not null then
-    perform millrace.prioritise_entities(v_pipeline.id, v_held, p_priority);
+    with given as (
+      update millrace.runs r
+      set priority = p_priority
+      where r.pipeline_id = v_pipeline.id
+        and r.entity_id = any (v_held)
+        and r.status = 'running'
+        and r.priority <> p_priority
+      returning r.id
+    )
+    select coalesce(array_agg(g.id), '{}') into v_runs from given g;
+    perform millrace.assign_groups(s.id, v_runs)
+    from millrace.stages s
+    where s.pipeline_id = v_pipeline.id
+      and s.has_groups;
   end if;
   perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
     '{}', jsonb_build_object('runs', cardinality(v_new), 'outcome', jsonb_build_object(
@@ -158,6 +126,3 @@ begin
     'started', cardinality(v_new), 'under_way', cardinality(v_live));
 end
 $$;
-comment on function millrace.start(text, text[], text, int, boolean) is
-  'Starts runs of many entities in one transaction and returns {started, under_way}: as '
-  'millrace.start() of one. What is under way is left as it is, unless p_restart.';

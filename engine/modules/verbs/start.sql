@@ -1,10 +1,9 @@
--- Starting: a run of an entity, by a person's call or a status column that was written
---
--- The calls that a person makes hold or wait for the entities, then lock the runs, as the lock
--- order says.
+-- Starting: a run of an entity by a person's call, in the lock order: the entities, then the runs
 
--- Starts a run by a person's call. The row's own spelling of its key goes on, however the caller
--- wrote it.
+-- Starts a run of an entity, at the first stage or the one named, and returns it. A stage that is
+-- named begins whatever its own condition says. A run that is under way is returned as it is; with
+-- p_restart it starts over from that stage. p_priority (0 to 9) counts at stages that declare
+-- priority.
 create function millrace.start(
   p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null,
   p_restart boolean default false
@@ -13,16 +12,11 @@ language plpgsql
 set millrace.plan = by_index
 as $$
 declare
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_stage_id int;
   v_held text[];
   v_run bigint;
 begin
-  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
-  if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
   perform millrace.refuse_priority(p_priority);
   v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
   if cardinality(v_held) = 0 then
@@ -63,8 +57,3 @@ begin
   return v_run;
 end
 $$;
-comment on function millrace.start(text, text, text, int, boolean) is
-  'Starts a run of an entity, at the first stage or the one named, and returns it. A stage that is '
-  'named begins whatever its own condition says. A run that is '
-  'under way is returned as it is; with p_restart it starts over from that stage. '
-  'p_priority (0 to 9) counts at stages that declare priority.';

@@ -22,7 +22,7 @@ const pulses = (stages: number, batch: number) => `
     case n % 5 when 1 then array(select 'error_' || (s.id + i) % 12 from generate_series(1, ${batch}) i) end
   from (select * from millrace.stages order by id limit ${stages}) s,
     (select greatest(30000 / ${batch} / ${stages}, 1)) b (batches), generate_series(1, b.batches) n`;
-const fold = `do $$ begin loop exit when millrace.fold_figures() < 3000; end loop; end $$`;
+const fold = `do $$ begin loop exit when millrace.add_pulses() < 3000; end loop; end $$`;
 /** Other keys in each round, so that no index is full of what was rolled back. */
 const key = 'extract(epoch from now())::bigint * 1000000 + n';
 const newRows = `insert into public.bench_pages (id, url) select ${key}, 'new ' || n from generate_series(1, ${started}) n`;
@@ -30,8 +30,8 @@ const keys = `array(select (${key})::text from generate_series(1, ${started}) n)
 
 /** By name: what is written before, and what is measured. */
 const writes: [name: string, before: string[], statement: string][] = [
-  ['the judge, default rules', [nextMinute], 'select millrace.judge_rules()'],
-  ['the judge, 1,000 rules', [nextMinute, thousandRules], 'select millrace.judge_rules()'],
+  ['the judge, default rules', [nextMinute], 'select millrace.evaluate_rules()'],
+  ['the judge, 1,000 rules', [nextMinute, thousandRules], 'select millrace.evaluate_rules()'],
   ['the fold, 10 s of full load at 10 stages', [pulses(10, 50), fold, pulses(10, 50)], fold],
   ['the fold, the same over 1,000 stages', [pulses(1000, 6), fold, pulses(1000, 6)], fold],
   ['start() of 100,000 keys', [newRows], `select millrace.start('bench_3', ${keys})`],
