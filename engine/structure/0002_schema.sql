@@ -44,16 +44,6 @@ create table millrace.settings (
 comment on table millrace.settings is
   'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
 
-insert into millrace.settings (name, value, comment) values
-  ('worker_seconds', '60',
-    'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of '
-    'the functions with it.'),
-  ('batch_bytes', '12582912',
-    'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
-    'as row_too_large. Read from here alone, at each claim.'),
-  ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
-  ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.');
-
 create table millrace.releases (
   level int constraint releases_pkey primary key,
   release text not null,
@@ -61,11 +51,6 @@ create table millrace.releases (
 );
 comment on table millrace.releases is
   'One row a release that was installed in this database, or that it was upgraded to.';
-
-insert into millrace.settings (name, value, comment) values
-  ('upgrade_patience', '15 seconds',
-    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
-    'been changed.');
 
 create schema millrace_evidence;
 comment on schema millrace_evidence is

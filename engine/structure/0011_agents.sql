@@ -53,9 +53,3 @@ comment on column public.millrace_decisions.closed_at is
 alter table public.millrace_decisions enable row level security;
 revoke all on public.millrace_decisions from public, anon, authenticated, service_role;
 grant select, update (decision) on public.millrace_decisions to authenticated, service_role;
-
--- The sweep looks at some open rows each time, going round and round, since nothing tells it which
--- ended meanwhile.
-insert into millrace.settings (name, value, comment) values
-  ('decisions_seen', '0',
-    'Written by millrace.close_decisions(): the open decision that it looked at last.');

@@ -128,11 +128,6 @@ create table millrace.totals (
 comment on table millrace.totals is
   'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
 
-insert into millrace.settings (name, value, comment) values
-  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
-  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
-  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().');
-
 create table millrace.run_ages (
   pipeline_id int constraint run_ages_pkey primary key
     constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,

@@ -34,12 +34,6 @@ comment on column millrace.alerts.execution is
 comment on column millrace.alerts.acknowledged_by is
   'Who has said that they look after it; null while nobody has.';
 
--- As with decisions, the sweep looks at some open ones each time, going round and round, since
--- nothing tells it which ended.
-insert into millrace.settings (name, value, comment) values
-  ('alerts_seen', '0',
-    'Written by millrace.resolve_alerts(): the open alert that it looked at last.');
-
 create table millrace.silences (
   id bigint generated always as identity constraint silences_pkey primary key,
   pipeline text,
@@ -100,19 +94,6 @@ comment on column millrace.alert_rules.channels is
   'The names of the channels that hear of it; null for all.';
 comment on column millrace.alert_rules.playbook is
   'The page that says what to do; null for the one of its kind.';
-
-insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
-  ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
-  ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
-  ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
-  ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
-  ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
-  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default'),
-  ('refused', 'refused', '*', 600, '10 minutes', '0', 1, 'default');
-
-insert into millrace.settings (name, value, comment) values
-  ('rules_judged_at', '',
-    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.');
 
 create table millrace.rule_states (
   rule_id int not null

@@ -73,11 +73,6 @@ comment on column millrace.journal.key_print is
 comment on column millrace.journal.request_print is
   'A digest of the request, by which another one under the same request_id is told.';
 
-insert into millrace.settings (name, value, comment) values
-  ('operators_need_aal2', 'false',
-    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
-  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.');
-
 create table millrace.bulks (
   id bigint generated always as identity constraint bulks_pkey primary key,
   state text not null default 'previewed'

@@ -15,8 +15,6 @@ comment on table millrace.check_progress is
   'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
   'runs in which this round or the one before found something.';
 
-insert into millrace.check_progress default values;
-
 create table millrace.prune_progress (
   pipeline_id int
     constraint prune_progress_pkey primary key

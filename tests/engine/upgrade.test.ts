@@ -59,6 +59,7 @@ describe('an upgrade', () => {
       { level: next.level - 1 },
       { level: next.level },
     ]);
+    expect((await upgraded.owner.query('select millrace.set_up()')).rows).toEqual([{ set_up: [] }]);
     await upgraded.owner.query('insert into public.items (id, find_status) values (1, $1)', ['queued']);
     expect((await upgraded.owner.query('select * from millrace.check_invariants()')).rows).toEqual([]);
     expect(await refusal(upgraded.owner, next.upgrade)).toMatchObject({

@@ -36,6 +36,7 @@ export const publicSurface = [
   'millrace.run_of',
   'millrace.search',
   'millrace.series',
+  'millrace.set_up',
   'millrace.setting',
   'millrace.silence',
   'millrace.skip',

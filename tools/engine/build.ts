@@ -68,8 +68,8 @@ export async function codeFor(engine: string, { level, version }: Target): Promi
   }));
 }
 
-const noteRelease = ({ level, version }: Target) =>
-  `insert into millrace.releases (level, release) values (${level}, ${quote(version)});`;
+/** The rows and cron jobs, which need all that goes before. */
+const setUp = 'select millrace.set_up();';
 
 /** The text that installs the engine in a database that has none: the structure, file by file, and the code. */
 export async function installSql(engine: string, target: Target): Promise<string> {
@@ -80,8 +80,8 @@ export async function installSql(engine: string, target: Target): Promise<string
     ...structureFiles(engine),
     bodiesLater,
     ...(await codeFor(engine, target)).map(({ text }) => `${text};`),
-    noteRelease(target),
     'reset check_function_bodies;',
+    setUp,
   ]);
 }
 
@@ -116,8 +116,8 @@ export async function upgradeSql(engine: string, target: Target & { from: Releas
     ...code.flatMap((statement) => replacing(statement, from.code, now)),
     ...revoked(from.code, now),
     template(engine, 'end-upgrade.sql', { written: writtenFunctions(code), functions: functionsOf(structure, now) }),
-    noteRelease(target),
     'reset check_function_bodies;',
+    setUp,
   ]);
 }
 

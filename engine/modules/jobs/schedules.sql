@@ -84,9 +84,6 @@ from (values
 comment on view millrace.schedules is
   'The jobs that pg_cron must have at any time; those that come and go are not among them.';
 
-select cron.schedule(j.name, j.schedule, j.command)
-from millrace.schedules j;
-
 -- Nobody but the owner calls into the schema; each file says by name who calls the public functions
 -- that it makes.
 revoke all on all routines in schema millrace from public;

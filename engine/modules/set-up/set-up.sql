@@ -1,0 +1,126 @@
+-- Setting up
+--
+-- The rows that an install brings along. They are code and no structure: a migration that a squash
+-- has written has every function and no row.
+
+create or replace view millrace.default_settings as
+select *
+from (values
+  ('worker_seconds', '60',
+    'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of '
+    'the functions with it.'),
+  ('batch_bytes', '12582912',
+    'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
+    'as row_too_large. Read from here alone, at each claim.'),
+  ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
+  ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.'),
+  ('upgrade_patience', '15 seconds',
+    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
+    'been changed.'),
+  -- The sweep looks at some open rows each time, going round and round, since nothing tells it
+  -- which ended meanwhile; alerts too.
+  ('decisions_seen', '0',
+    'Written by millrace.close_decisions(): the open decision that it looked at last.'),
+  ('alerts_seen', '0',
+    'Written by millrace.resolve_alerts(): the open alert that it looked at last.'),
+  ('rules_judged_at', '',
+    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'),
+  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
+  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
+  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().'),
+  ('operators_need_aal2', 'false',
+    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.')
+) s(name, value, comment);
+comment on view millrace.default_settings is
+  'The settings that a database must have, with what they are until somebody changes them.';
+
+-- Writes the alert rules of a new database. Who has deleted some of them wants them gone, so all
+-- are missing or none.
+create function millrace.set_up_rules() returns boolean
+language plpgsql
+as $$
+begin
+  if exists (select from millrace.alert_rules r where r.source = 'default') then
+    return false;
+  end if;
+  insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
+    ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
+    ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
+    ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
+    ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
+    ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
+    ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default'),
+    ('refused', 'refused', '*', 600, '10 minutes', '0', 1, 'default');
+  return true;
+end
+$$;
+
+-- Names what set_up() would write, but for the alert rules, which somebody may have deleted.
+create function millrace.missing_set_up() returns table (what text)
+language plpgsql stable
+as $$
+begin
+  return query
+    select 'setting ' || d.name
+    from millrace.default_settings d
+    where not exists (select from millrace.settings s where s.name = d.name);
+  return query
+    select 'release ' || e.release
+    from millrace.engine() e
+    where not exists (select from millrace.releases r where r.level = e.level);
+  return query
+    select 'the progress of the invariants'' check'
+    where not exists (select from millrace.check_progress);
+  return query
+    select 'cron job ' || j.name
+    from millrace.schedules j
+    where not exists (select from cron.job c where c.jobname = j.name);
+end
+$$;
+
+create function millrace.set_up() returns text[]
+language plpgsql
+as $$
+declare
+  v_missing text[] := array(select m.what from millrace.missing_set_up() m);
+begin
+  insert into millrace.settings (name, value, comment)
+  select d.name, d.value, d.comment
+  from millrace.default_settings d
+  on conflict (name) do nothing;
+  insert into millrace.releases (level, release)
+  select e.level, e.release
+  from millrace.engine() e
+  on conflict (level) do nothing;
+  insert into millrace.check_progress default values
+  on conflict (id) do nothing;
+  if millrace.set_up_rules() then
+    v_missing := v_missing || 'the alert rules'::text;
+  end if;
+  -- A job that is there keeps its schedule, which may be somebody's own.
+  perform cron.schedule(j.name, coalesce(c.schedule, j.schedule), j.command)
+  from millrace.schedules j
+  left join cron.job c on c.jobname = j.name
+  where c.command is distinct from j.command;
+  return v_missing;
+end
+$$;
+comment on function millrace.set_up() is
+  'Writes what is missing of settings, release, alert rules and cron jobs, and tells what it was. '
+  'An install and an upgrade end with it; run it after a migration squash.';
+
+-- Looks at the rows that a squash loses. The cron jobs have findings of their own.
+create function millrace.set_up_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+as $$
+begin
+  return query
+    select 'the engine has its own rows', count(*) = 0,
+      coalesce(
+        string_agg(m.what, ', ') || ' missing: select millrace.set_up()', 'nothing is missing')
+    from millrace.missing_set_up() m
+    where m.what not like 'cron job %';
+end
+$$;
