@@ -22,6 +22,10 @@ const commands: Record<string, Entry> = {
     summary: 'the migrations that definitions lack',
     load: async () => (await import('./commands/sync.ts')).sync,
   },
+  dev: {
+    summary: 'your migrations and functions on this machine, without Docker, until Ctrl-C',
+    load: async () => (await import('./commands/dev.ts')).dev,
+  },
   connect: {
     summary: 'tells the database where the functions are, and with what to wake them',
     load: async () => (await import('./commands/connect.ts')).connect,

@@ -40,7 +40,7 @@ await build({
   mainFields: ['module', 'main'],
   external,
   banner: {
-    js: "#!/usr/bin/env node\nimport { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
+    js: "#!/usr/bin/env node\nimport { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
   },
 });
 fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(), null, 2)}\n`);

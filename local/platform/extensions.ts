@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { ownFolder } from './places.ts';
 
 /** Extensions, each with the files that Postgres looks for. */
 const standIns: Record<string, string[]> = {
@@ -21,7 +22,7 @@ const mark = "comment = 'Stand-in";
 /** The files of the stand-ins, which decide what a cluster is like. */
 export const extensionFiles = Object.values(standIns)
   .flat()
-  .map((file) => path.join(import.meta.dirname, file));
+  .map((file) => path.join(ownFolder, file));
 
 const controlsOf = (folder: string) => path.join(folder, 'share', 'postgresql', 'extension');
 
@@ -33,7 +34,7 @@ export function installExtensions(folder: string): void {
     if (fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark)) continue;
     // The control file last: with it the extension is there.
     for (const file of files.toReversed()) {
-      write(path.join(controls, path.basename(file)), fs.readFileSync(path.join(import.meta.dirname, file), 'utf8'));
+      write(path.join(controls, path.basename(file)), fs.readFileSync(path.join(ownFolder, file), 'utf8'));
     }
   }
   for (const name of allowed) {

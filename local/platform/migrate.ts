@@ -8,37 +8,36 @@ import { supabaseBinary } from './binaries.ts';
 export interface Migrations {
   /** Folder of `<timestamp>_<name>.sql` files. */
   folder: string;
-  /** Optional SQL file that is run after the migrations. */
-  seed?: string;
 }
 
 /** The files that decide what a migrated database looks like, in order. */
-export function migrationFiles({ folder, seed }: Migrations): string[] {
+export function migrationFiles({ folder }: Migrations): string[] {
   if (!fs.existsSync(folder)) return [];
   const names = fs
     .readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  const files = names.map((name) => path.join(folder, name));
-  return seed && fs.existsSync(seed) ? [...files, seed] : files;
+  return names.map((name) => path.join(folder, name));
 }
 
-/** Applies what is missing to the database at `url` (as role postgres). Throws with the CLI's output on failure. */
-export async function applyMigrations(url: string, migrations: Migrations): Promise<void> {
+/**
+ * Applies what is missing to the database at `url` (as role postgres), then the SQL files of `seeds`, absolute paths with
+ * wildcards, that it has not had. Throws with the CLI's output on failure, also where a file's stamp is older than that of one
+ * that was applied.
+ */
+export async function applyMigrations(url: string, migrations: Migrations, seeds: string[] = []): Promise<void> {
   const files = migrationFiles(migrations);
-  if (files.length === 0) return;
+  if (files.length + seeds.length === 0) return;
   // A work folder of its own: the CLI leaves notes beside the migrations it reads.
   const work = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-migrate-'));
   try {
     fs.mkdirSync(path.join(work, 'supabase', 'migrations'), { recursive: true });
-    fs.writeFileSync(path.join(work, 'supabase', 'config.toml'), 'project_id = "millrace"\n');
-    for (const file of files) {
-      const target = file === migrations.seed ? 'seed.sql' : path.join('migrations', path.basename(file));
-      fs.copyFileSync(file, path.join(work, 'supabase', target));
-    }
-    const seed = files.includes(migrations.seed ?? '') ? ['--include-seed'] : [];
+    const config = `project_id = "millrace"\n[db.seed]\nsql_paths = ${JSON.stringify(seeds)}\n`;
+    fs.writeFileSync(path.join(work, 'supabase', 'config.toml'), config);
+    for (const file of files) fs.copyFileSync(file, path.join(work, 'supabase', 'migrations', path.basename(file)));
+    const included = seeds.length > 0 ? ['--include-seed'] : [];
     const remote = `--remote=${url}?sslmode=disable`;
-    await runCli(['db', 'push', remote, '--include-all', '--skip-vault', '--yes', ...seed, '--workdir', work]);
+    await runCli(['db', 'push', remote, '--skip-vault', '--yes', ...included, '--workdir', work]);
   } finally {
     fs.rmSync(work, { recursive: true });
   }
@@ -46,6 +45,17 @@ export async function applyMigrations(url: string, migrations: Migrations): Prom
 
 /** Of the CLI's output, which migration failed and why; all of it where it says something else. */
 function failureOf(output: string): string {
+  const [, early] = output.match(/--include-all flag[^\n]*\n([\s\S]*)/) ?? [];
+  if (early) {
+    const files = early
+      .trim()
+      .split('\n')
+      .map((file) => path.basename(file.trim()));
+    return (
+      `${files.join(', ')} has an older stamp than a migration that this database took, so a deployment would refuse it: ` +
+      'give it a newer one.'
+    );
+  }
   const [, file, why, statement] =
     output.match(
       /Applying migration (\S+)\.\.\.\n(ERROR: [\s\S]*?)\nAt statement: \d+\n([\s\S]*?)(?:\nTry rerunning .*)?$/,

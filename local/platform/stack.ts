@@ -5,7 +5,9 @@ import { takeDataFolder, temporaryDataFolder, temporaryPlace } from './data-fold
 import { type DatabaseOptions, openDatabaseCluster } from './database/open-cluster.ts';
 import { readUseNewPipeline, setProjectSecrets } from './database/project-secrets.ts';
 import { requireFreePorts } from './free-port.ts';
+import type { PackageSource } from './functions/deno-command.ts';
 import { functionEnvironment } from './functions/environment.ts';
+import { fetchPackages } from './functions/fetch-packages.ts';
 import { createFunctionsHost, type FunctionsHost } from './functions/host.ts';
 import { type FunctionLimits, hostedLimits } from './functions/limits.ts';
 import { createKeyCheck } from './gateway/api-keys.ts';
@@ -14,14 +16,13 @@ import { acceptedKeySet, type Keys, readOrCreateKeys, signUserToken } from './ke
 import { createOperateDoor, type OperateDoor } from './operate/operate-door.ts';
 import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
+import { aboveFolder } from './places.ts';
 import type { Postgres } from './postgres.ts';
 import { type Postgrest, startPostgrest } from './postgrest.ts';
 import { requireRoom } from './require-room.ts';
 import { createStorage } from './storage/server.ts';
 import { createTeardown, type Teardown } from './teardown.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
-
-const projectFolder = path.join(import.meta.dirname, '..', '..');
 
 /** An empty cluster has 40 MB, its log of changes grows to some 200. */
 const neededBytes = 300e6;
@@ -47,6 +48,10 @@ export interface StackOptions {
   migrations?: string | false;
   /** Folder of Edge Functions (default supabase/functions). */
   functionsDir?: string;
+  /** Where functions find their packages (default: in the repository). */
+  packages?: PackageSource;
+  /** SQL files that a new database gets after the migrations: absolute paths, with wildcards. */
+  seeds?: string[];
   /** Keeps database, objects and keys in this folder over restarts. Default: a temporary folder. */
   dataDir?: string;
   /** Port of the API on 127.0.0.1 (default: a free one). */
@@ -112,12 +117,15 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
   const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
   const wakeSecret = env.MILLRACE_WAKE_SECRET || keys.wakeSecret;
 
+  const fetching = fetchForFunctions(options);
+  fetching.catch(() => {});
   const postgres = await openDatabaseCluster({ ...clusterOptions(options, dataDir), watchdog, progress });
   teardown.add(() => postgres.stop());
   const gateway = await startGateway(createKeyCheck(keys), options.port);
   teardown.add(() => gateway.stop());
   await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, wakeSecret, useNewPipeline);
 
+  await fetching;
   progress('data API and workers: starting');
   const base = { options, keys, wakeSecret, dataDir, postgres, gateway, watchdog };
   const parts = await startParts(base, teardown);
@@ -136,13 +144,25 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
   };
 }
 
-function clusterOptions({ migrations, dbPort, fsync }: StackOptions, dataDir: string): DatabaseOptions {
+function clusterOptions({ migrations, seeds = [], dbPort, fsync }: StackOptions, dataDir: string): DatabaseOptions {
   return {
     dataDir,
-    migrations: migrations ?? path.join(projectFolder, 'supabase', 'migrations'),
+    migrations: migrations ?? path.join(aboveFolder, 'supabase', 'migrations'),
+    seeds,
     port: dbPort,
     fsync: fsync ?? true,
   };
+}
+
+const functionsFolder = ({ functionsDir }: StackOptions) =>
+  functionsDir ?? path.join(aboveFolder, 'supabase', 'functions');
+
+/** Has the functions' packages fetched, where they are not the repository's. */
+async function fetchForFunctions(options: StackOptions): Promise<void> {
+  if (options.packages !== 'deno') return;
+  const { progress = () => {} } = options;
+  progress('functions: fetching the packages that are not in Deno’s cache');
+  for (const fault of await fetchPackages(functionsFolder(options))) progress(fault);
 }
 
 /** What all other parts of a stack need. */
@@ -177,7 +197,8 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   });
   teardown.add(() => storage.stop());
   const functions = createFunctionsHost({
-    folder: options.functionsDir ?? path.join(projectFolder, 'supabase', 'functions'),
+    folder: functionsFolder(options),
+    packages: options.packages,
     env: functionEnvironment(gateway.url, postgres.url('postgres'), keys, {
       ...settings,
       MILLRACE_WAKE_SECRET: wakeSecret,

@@ -140,6 +140,21 @@ describe('what config.toml and deno.json say of a function', () => {
     expect((await call('late')).status).toBe(401);
   });
 
+  it('is that it is not there where it is not enabled', async () => {
+    configure(`[functions.own]\n${open}\nenabled = false`);
+    expect((await call('own')).status).toBe(404);
+    configure(`[functions.own]\n${open}`);
+    expect((await call('own')).status).toBe(200);
+  });
+
+  it('stands in config.json or config.jsonc where there is one', async () => {
+    write({ '../config.jsonc': '{ // ours\n "functions": { "own": { "verify_jwt": true } }, }' });
+    expect((await call('own')).status).toBe(401);
+    write({ '../config.json': { functions: { own: { verify_jwt: false } } } });
+    expect(await textOf('own')).toBe('its own');
+    for (const name of ['config.json', 'config.jsonc']) fs.rmSync(path.join(project, name));
+  });
+
   it('stays as it was while config.toml is no TOML, and the stack says so', async () => {
     configure(`[functions.own]\n${open}`);
     expect(await textOf('own')).toBe('its own');

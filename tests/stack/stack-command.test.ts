@@ -5,10 +5,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
+import { readPort } from '../../cli/read-port.ts';
 import { childProcesses, isRunning } from '../../local/platform/child-processes.ts';
 import { freePort } from '../../local/platform/free-port.ts';
 import { startStack } from '../../local/platform/stack.ts';
-import { readPort } from '../../tools/read-port.ts';
 import { until } from '../support/until.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');

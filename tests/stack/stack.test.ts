@@ -124,5 +124,11 @@ describe('startStack', () => {
     ]);
     await third.stop();
     expect(fs.existsSync(dataDir)).toBe(true);
+
+    // What a deployment refuses, such as what a colleague's branch brought with an older stamp.
+    fs.writeFileSync(path.join(migrations, '20260101120000_between.sql'), 'create table public.between (id int);');
+    await expect(startStack(options)).rejects.toThrow(
+      /^20260101120000_between\.sql has an older stamp than .*: give it a newer one/,
+    );
   });
 });

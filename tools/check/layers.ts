@@ -82,7 +82,10 @@ function lies(file: string, place: string): boolean {
 function filesIn(root: string, folder: string): string[] {
   const whole = path.join(root, folder);
   if (!fs.existsSync(whole)) return [];
-  return (fs.readdirSync(whole, { recursive: true }) as string[])
-    .filter((name) => /\.(ts|mjs)$/.test(name))
-    .map((name) => path.posix.join(folder, ...name.split(path.sep)));
+  return (
+    (fs.readdirSync(whole, { recursive: true }) as string[])
+      // What a build has written there is none of the sources.
+      .filter((name) => /\.(ts|mjs)$/.test(name) && !name.split(path.sep).includes('dist'))
+      .map((name) => path.posix.join(folder, ...name.split(path.sep)))
+  );
 }

@@ -4,6 +4,7 @@ import { loadModule, parseSync } from '@libpg-query/parser';
 import { postgresFolder } from '../binaries.ts';
 import { knownExtensions } from '../extensions.ts';
 import { migrationFiles } from '../migrate.ts';
+import { wayOut } from '../obstacle.ts';
 
 /**
  * Throws an error that names each extension which the migrations in `folder` create and this Postgres has not, with file and line.
@@ -20,10 +21,7 @@ export async function refuseMissingExtensions(folder: string): Promise<void> {
     }
   }
   if (missing.length === 0) return;
-  throw new Error(
-    `${missing.join(';\n')}, which the local stack does not have. It skips no statement: run this project with ` +
-      '`npx supabase start` instead, which needs Docker (or `--runtime native`, experimental, on Linux and Apple silicon).',
-  );
+  throw new Error(`${missing.join(';\n')}, which the local stack does not have. It skips no statement: ${wayOut}.`);
 }
 
 async function createdExtensions(text: string): Promise<{ name: string; line: number }[]> {

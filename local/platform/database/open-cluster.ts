@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   dataDir: string;
   /** Folder of migrations, false for none. */
   migrations: string | false;
+  /** SQL files that a new database gets after them: absolute paths, with wildcards. */
+  seeds: string[];
   /** Undefined for a free one. */
   port: number | undefined;
   fsync: boolean;
@@ -21,6 +23,7 @@ export interface DatabaseOptions {
 export async function openDatabaseCluster({
   dataDir,
   migrations,
+  seeds,
   port,
   fsync,
   watchdog,
@@ -34,10 +37,9 @@ export async function openDatabaseCluster({
   const postgres = await startPostgres({ dataDir: cluster, ...(port && { port }), fsync, watchdog });
   if (migrations === false) return postgres;
   try {
-    if (known) {
-      for (const edited of editedMigrations(dataDir, migrations)) progress(edited);
-      await applyMigrations(postgres.url('postgres'), { folder: migrations });
-    }
+    if (known) for (const edited of editedMigrations(dataDir, migrations)) progress(edited);
+    // A new one has its migrations from the template.
+    if (known || seeds.length > 0) await applyMigrations(postgres.url('postgres'), { folder: migrations }, seeds);
     noteMigrations(dataDir, migrations);
     return postgres;
   } catch (error) {

@@ -5,27 +5,27 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { postgresFolder, supabaseBinary } from '../binaries.ts';
+import { packageVersion, postgresFolder, supabaseVersion } from '../binaries.ts';
 import { extensionFiles } from '../extensions.ts';
 import { applyMigrations, type Migrations, migrationFiles } from '../migrate.ts';
+import { cacheFolder, isBundled, ownFolder } from '../places.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
 import { postgresUser } from '../postgres-user.ts';
 
 const run = promisify(execFile);
-const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
-const cacheFolder = path.join(projectFolder, '.cache', 'clusters');
+const clustersFolder = path.join(cacheFolder, 'clusters');
 const keptTemplates = 6;
 
-const authFile = path.join(import.meta.dirname, '..', 'auth', 'auth.sql');
-const realtimeFile = path.join(import.meta.dirname, '..', 'realtime', 'realtime.sql');
-const storageFile = path.join(import.meta.dirname, '..', 'storage', 'storage.sql');
-const inThisFolder = (name: string) => path.join(import.meta.dirname, name);
+const authFile = path.join(ownFolder, 'auth', 'auth.sql');
+const realtimeFile = path.join(ownFolder, 'realtime', 'realtime.sql');
+const storageFile = path.join(ownFolder, 'storage', 'storage.sql');
+const inThisFolder = (name: string) => path.join(ownFolder, 'database', name);
 const rolesFile = inThisFolder('roles.sql');
 const schemasFile = inThisFolder('schemas.sql');
 const webhooksFile = inThisFolder('webhooks.sql');
 const newObjectsFile = inThisFolder('new-objects.sql');
 // These files decide what a cluster is like as well.
-const makers = [import.meta.filename, path.join(import.meta.dirname, '..', 'postgres.ts')];
+const makers = isBundled ? [import.meta.filename] : [import.meta.filename, path.join(ownFolder, 'postgres.ts')];
 
 /**
  * Puts a new cluster at `dataDir`, which must not exist yet: Supabase's roles and schemas, the stand-ins and, unless
@@ -40,7 +40,7 @@ export async function createDataDirectory(
 ): Promise<void> {
   const base = { key: baseKey(exposeNewObjects), build: (folder: string) => buildBase(folder, exposeNewObjects) };
   if (!migrations) return copyTemplate(base, dataDir, workDir);
-  const key = digest([base.key, packageVersion(supabaseBinary()), ...contents(migrationFiles(migrations))]);
+  const key = digest([base.key, supabaseVersion(), ...contents(migrationFiles(migrations))]);
   await copyTemplate({ key, build: (folder) => buildMigrated(folder, workDir, migrations) }, dataDir, workDir);
 
   async function buildMigrated(folder: string, work: string, applied: Migrations) {
@@ -58,12 +58,12 @@ interface Template {
 }
 
 async function copyTemplate(template: Template, dataDir: string, workDir: string): Promise<void> {
-  const cached = path.join(cacheFolder, template.key);
+  const cached = path.join(clustersFolder, template.key);
   if (!fs.existsSync(cached)) {
     // Built aside and renamed, so that two who start at once each find none or a whole one.
     const draft = path.join(workDir, `draft-${randomUUID()}`);
     await template.build(draft);
-    fs.mkdirSync(cacheFolder, { recursive: true });
+    fs.mkdirSync(clustersFolder, { recursive: true });
     const copy = `${cached}.${randomUUID()}`;
     await run('cp', ['-a', draft, copy]);
     try {
@@ -82,8 +82,11 @@ async function copyTemplate(template: Template, dataDir: string, workDir: string
 function removeOldTemplates(): void {
   const hour = 3_600_000;
   const folders = fs
-    .readdirSync(cacheFolder)
-    .map((name) => ({ folder: path.join(cacheFolder, name), used: fs.statSync(path.join(cacheFolder, name)).mtimeMs }))
+    .readdirSync(clustersFolder)
+    .map((name) => ({
+      folder: path.join(clustersFolder, name),
+      used: fs.statSync(path.join(clustersFolder, name)).mtimeMs,
+    }))
     .sort((a, b) => b.used - a.used);
   for (const { folder, used } of folders.slice(keptTemplates)) {
     if (Date.now() - used > hour) fs.rmSync(folder, { recursive: true, force: true });
@@ -158,15 +161,6 @@ function baseKey(exposeNewObjects: boolean): string {
   const files = [...setup, ...extensionFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
   return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
-}
-
-/** The version in the package.json of the npm package that holds `file`. */
-function packageVersion(file: string): string {
-  for (let folder = file; folder !== path.dirname(folder); folder = path.dirname(folder)) {
-    const manifest = path.join(folder, 'package.json');
-    if (fs.existsSync(manifest)) return JSON.parse(fs.readFileSync(manifest, 'utf8')).version;
-  }
-  throw new Error(`${file} lies in no npm package.`);
 }
 
 function contents(files: string[]): string[] {

@@ -6,17 +6,23 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { denoBinary } from '../binaries.ts';
+import { aboveFolder, isBundled } from '../places.ts';
 import type { Watchdog } from '../watchdog.ts';
+import { denoEnvironment, type PackageSource, packageFlags, readableFolders } from './deno-command.ts';
 import type { FunctionLimits, UnloadReason } from './limits.ts';
 
-const projectFolder = path.join(import.meta.dirname, '..', '..', '..');
+const mainFile = path.join(import.meta.dirname, isBundled ? 'worker-main.js' : 'worker-main.ts');
 
 export interface ProgramOptions {
   entry: string;
   /** Maps what the function imports; without one, package.json of this project does. */
   importMap: string | undefined;
+  /** Files that it may read, beside all below `folder`; with wildcards. */
+  staticFiles?: string[];
   /** The folder of all functions, from which it may import. */
   folder: string;
+  /** Default: the repository. */
+  packages?: PackageSource | undefined;
   env: Record<string, string>;
   limits: FunctionLimits;
   watchdog?: Watchdog | undefined;
@@ -71,17 +77,16 @@ export function startFunctionProgram(
   };
 }
 
-function spawnDeno({ entry, importMap, folder, env, limits }: ProgramOptions): ChildProcess {
-  const readable = [projectFolder, folder, path.dirname(entry), os.tmpdir()].join(',');
+function spawnDeno(options: ProgramOptions): ChildProcess {
+  const { entry, importMap, staticFiles = [], folder, packages = 'repository', env, limits } = options;
+  const beforeWildcards = staticFiles.map((file) => file.replace(/\/[^/]*\*.*$/, ''));
+  const readable = [...readableFolders(packages), folder, path.dirname(entry), ...beforeWildcards].join(',');
   const permissions = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${readable}`];
-  // Not as --config: a deno.json in a function's own folder would hide this project's package.json and node_modules.
-  const mapped = importMap === undefined ? [] : ['--import-map', importMap];
-  const flags = ['--node-modules-dir=manual', '--no-lock', '--cached-only', '--no-prompt', '--quiet', ...mapped];
+  const flags = [...packageFlags(packages, importMap), '--no-prompt'];
   const heap = `--v8-flags=--max-old-space-size=${limits.memoryMb}`;
-  const main = path.join(import.meta.dirname, 'worker-main.ts');
-  return spawn(denoBinary(), ['run', ...flags, heap, ...permissions, `--allow-write=${os.tmpdir()}`, main], {
-    cwd: projectFolder,
-    env: { ...env, DENO_DIR: path.join(projectFolder, '.cache', 'deno'), DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' },
+  return spawn(denoBinary(), ['run', ...flags, heap, ...permissions, `--allow-write=${os.tmpdir()}`, mainFile], {
+    cwd: packages === 'repository' ? aboveFolder : folder,
+    env: { ...env, ...denoEnvironment(packages) },
     // Its own session: Ctrl-C at a terminal reaches only the stack, which lets functions release what they hold.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],

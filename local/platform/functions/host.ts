@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import type http from 'node:http';
 import type { Watchdog } from '../watchdog.ts';
 import { callProcess, refuse } from './call-process.ts';
+import type { PackageSource } from './deno-command.ts';
 import { type FunctionConfig, watchFunctionConfigs } from './function-config.ts';
 import { type FunctionProcess, startFunctionProcess } from './function-process.ts';
 import type { FunctionLimits } from './limits.ts';
@@ -33,13 +34,15 @@ export interface HostOptions {
   folder: string;
   env: Record<string, string>;
   limits: FunctionLimits;
+  /** Default: the repository. */
+  packages?: PackageSource | undefined;
   watchdog?: Watchdog | undefined;
   /** Receives each line that a function writes, with the function's name. */
   log?: ((name: string, line: string) => void) | undefined;
 }
 
 /**
- * Gets ready to run the functions in `folder`, and starts none yet. Reads config.toml beside the folder anew for each request.
+ * Gets ready to run the functions in `folder`, and starts none yet. Reads the configuration beside the folder anew for each request.
  */
 export function createFunctionsHost(options: HostOptions): FunctionsHost {
   return new FunctionProcesses(options);
@@ -58,7 +61,9 @@ class FunctionProcesses implements FunctionsHost {
   }
 
   has(name: string): boolean {
-    return /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && fs.existsSync(this.#configOf(name).entry);
+    if (!/^[A-Za-z][A-Za-z0-9_-]*$/.test(name)) return false;
+    const { enabled, entry } = this.#configOf(name);
+    return enabled && fs.existsSync(entry);
   }
 
   verifiesJwt(name: string): boolean {
@@ -102,13 +107,13 @@ class FunctionProcesses implements FunctionsHost {
     return this.#start(name, config);
   }
 
-  #start(name: string, { entry, importMap }: FunctionConfig): FunctionProcess {
-    const { folder, env, limits, watchdog } = this.#options;
+  #start(name: string, { entry, importMap, staticFiles }: FunctionConfig): FunctionProcess {
+    const { folder, env, limits, packages, watchdog } = this.#options;
     const log = (line: string) => {
       this.#linesOf(name).push(line);
       this.#options.log?.(name, line);
     };
-    const fresh = startFunctionProcess({ entry, importMap, folder, env, limits, watchdog, log });
+    const fresh = startFunctionProcess({ entry, importMap, staticFiles, folder, packages, env, limits, watchdog, log });
     const all = this.#processesOf(name);
     all.push(fresh);
     void fresh.exited.then(() => all.splice(all.indexOf(fresh), 1));

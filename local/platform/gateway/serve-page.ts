@@ -1,8 +1,8 @@
 import fs from 'node:fs/promises';
 import type http from 'node:http';
 import path from 'node:path';
+import { pagesFolder } from '../places.ts';
 
-const pagesFolder = path.join(import.meta.dirname, '..', '..', '..', 'pages', 'dist');
 const mediaTypes: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',

