@@ -407,10 +407,10 @@ test('two sweeps at once lose nothing and count nothing twice', async ({ engine 
   await queueKeys(engine, ...repeat('a', 3));
   await work(engine, 'one');
   const sweeping = await openTransaction(engine);
-  await sweeping.query('select millrace.sum_uses(100)');
+  await sweeping.query('select millrace.sweep_quotas(100)');
   await queueKeys(engine, 'a');
   await work(engine, 'one');
-  await engine.sql.query('select millrace.sum_uses(100)');
+  await engine.sql.query('select millrace.sweep_quotas(100)');
   await sweeping.query('commit');
   expect(await engine.value('select sum(used)::int from millrace.quota_uses')).toBe(4);
 });

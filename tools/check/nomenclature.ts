@@ -7,9 +7,10 @@ import path from 'node:path';
 const places =
   /^(engine|cli|docs|local\/platform|supabase\/functions\/_millrace|tests\/(engine|runtime|faults|support))\/|^[A-Z]+\.md$/;
 const glossary = 'docs/nomenclature.md';
-const gone = /\b(rings?|rung|ringers?|ringing|folds?|folded|lanes?|laned|loners?|passages?)\b/i;
+/** Names join words by underscores, which are no letters here. */
+const gone = /(?<![a-z0-9])(rings?|rung|ringers?|ringing|folds?|folded|lanes?|laned|loners?|passages?)(?![a-z0-9])/i;
 const goneNames =
-  /\b(take_rings|hold_alike|take_in|take_over|take_places|begin_beside|go_on|go_on_without|millrace\.(judge|settle|fold|rings|lanes|gates|tallies)|pipeline\.(attempts|runs|log)|millrace_(ring|fold))\b/;
+  /\b(take_rings|hold_alike|take_in|take_over|take_places|begin_beside|go_on|go_on_without|millrace\.(judge|settle|rings|lanes|gates|tallies)|millrace\.(judge|told)_\w+|millrace\.(drawn|let_go)|pipeline\.(attempts|runs|log)|millrace_(ring|fold))\b/;
 
 /** Looks for the words that are gone in the files of the project at `root` that git knows. Resolves to a line for each. */
 export function nomenclatureFaults(root: string): string[] {

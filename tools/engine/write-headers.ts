@@ -24,6 +24,11 @@ const plans: Record<string, string[]> = {
   by_key: ['enable_bitmapscan', ...lookUps]
     .map((name) => `${name} = off`)
     .concat('plan_cache_mode = force_generic_plan'),
+  // What operators read: no table as a whole. Lists of pipelines and stages may hash, lists of runs may not.
+  for_lists: ['enable_seqscan', 'enable_mergejoin', 'enable_memoize', 'jit'].map((name) => `${name} = off`),
+  for_runs: ['enable_seqscan', 'enable_mergejoin', 'enable_hashjoin', 'enable_memoize', 'jit'].map(
+    (name) => `${name} = off`,
+  ),
 };
 const plan = /^set millrace\.plan = (\w+)$/m;
 

@@ -4,7 +4,7 @@
 create function millrace.execution_began(
   p_run_id bigint, p_stage_id int, p_execution int
 ) returns timestamptz
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return (
@@ -16,98 +16,82 @@ begin
 end
 $$;
 
--- Sets late_at of a stage's open attempts after its bound was changed. differ: how many it found;
--- changed: how many nobody held. define() leaves it to the sweep, since it holds the table for
--- which the holders of attempts may wait.
-create function millrace.follow_bound(
-  p_stage_id int, p_limit int, out differ int, out changed int
-)
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_sla interval := (select s.sla from millrace.stages s where s.id = p_stage_id);
-  v_ids bigint[];
-begin
-  v_ids := array(
-    select a.id
-    from (
-      select o.*
-      from millrace.attempts o
-      where o.stage_id = p_stage_id
-        and o.queue_at is not null
-      union all
-      select o.*
-      from millrace.attempts o
-      where o.stage_id = p_stage_id
-        and o.deadline_at is not null
-    ) a
-    cross join lateral (
-      select v_sla + case a.retry_count
-        when 0 then a.created_at
-        else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count)
-      end as late_at
-    ) d
-    where a.late_at is distinct from d.late_at
-      -- What was reported stays so, unless it is no longer late.
-      and not (a.late_at is null and d.late_at <= v_now and exists (
-        select
-        from millrace.alerts l
-        where l.run_id = a.run_id
-          and l.stage_id = a.stage_id
-          and l.execution = a.number - a.retry_count
-          and l.resolved_at is null))
-    limit 5000);
-  with held as (
-    select a.id, a.run_id, a.number - a.retry_count as execution
-    from millrace.attempts a
-    where a.id = any (v_ids)
-      and a.state in ('queued', 'started', 'waiting')
-    order by a.id
-    limit p_limit
-    for no key update skip locked
-  )
-  update millrace.attempts a
-  set late_at = millrace.execution_began(h.run_id, p_stage_id, h.execution) + v_sla
-  from held h
-  where a.id = h.id;
-  get diagnostics changed = row_count;
-  differ := cardinality(v_ids);
-end
-$$;
-
--- Applies bounds that a definition gave, changed or dropped to up to so many of the attempts that
--- are open; returns to how many.
+-- Sets late_at of up to so many open attempts whose stage's bound a definition gave, changed or
+-- dropped; returns to how many. define() leaves it to the sweep, since it holds the table for which
+-- the holders of attempts may wait.
 create function millrace.follow_bounds(p_limit int) returns int
 language plpgsql
 as $$
 declare
+  v_now timestamptz := millrace.now();
   v_stage record;
-  v_followed record;
+  v_ids bigint[];
+  v_changed int;
   v_set int := 0;
 begin
   for v_stage in
-    select s.id, s.sla_changed_at
+    select s.id, s.sla, s.sla_changed_at
     from millrace.stages s
     where s.sla_changed_at is not null
     order by s.id
   loop
     exit when v_set >= p_limit;
-    v_followed := millrace.follow_bound(v_stage.id, p_limit - v_set);
-    v_set := v_set + v_followed.changed;
+    v_ids := array(
+      select a.id
+      from (
+        select o.*
+        from millrace.attempts o
+        where o.stage_id = v_stage.id
+          and o.queue_at is not null
+        union all
+        select o.*
+        from millrace.attempts o
+        where o.stage_id = v_stage.id
+          and o.deadline_at is not null
+      ) a
+      cross join lateral (
+        select v_stage.sla + case a.retry_count
+          when 0 then a.created_at
+          else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count)
+        end as late_at
+      ) d
+      where a.late_at is distinct from d.late_at
+        -- What was reported stays so, unless it is no longer late.
+        and not (a.late_at is null and d.late_at <= v_now and exists (
+          select
+          from millrace.alerts l
+          where l.run_id = a.run_id
+            and l.stage_id = a.stage_id
+            and l.execution = a.number - a.retry_count
+            and l.resolved_at is null))
+      limit 5000);
+    with held as (
+      select a.id, a.run_id, a.number - a.retry_count as execution
+      from millrace.attempts a
+      where a.id = any (v_ids)
+        and a.state in ('queued', 'started', 'waiting')
+      order by a.id
+      limit p_limit - v_set
+      for no key update skip locked
+    )
+    update millrace.attempts a
+    set late_at = millrace.execution_began(h.run_id, v_stage.id, h.execution) + v_stage.sla
+    from held h
+    where a.id = h.id;
+    get diagnostics v_changed = row_count;
+    v_set := v_set + v_changed;
     -- For a minute it looks again: whoever queued while the definition was being committed did so
     -- under the former bound.
-    if v_followed.differ = 0
-       and v_stage.sla_changed_at <= millrace.now() - interval '1 minute' then
-      update millrace.stages s
-      set sla_changed_at = null
-      where s.id in (
+    update millrace.stages s
+    set sla_changed_at = null
+    where cardinality(v_ids) = 0
+      and v_stage.sla_changed_at <= v_now - interval '1 minute'
+      and s.id in (
         select o.id
         from millrace.stages o
         where o.id = v_stage.id
           and o.sla_changed_at = v_stage.sla_changed_at
         for update skip locked);
-    end if;
   end loop;
   return v_set;
 end

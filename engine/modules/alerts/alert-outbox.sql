@@ -187,7 +187,7 @@ $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
 create function millrace.due_messages() returns bigint[]
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

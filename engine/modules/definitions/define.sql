@@ -9,41 +9,36 @@
 -- Writes the settings of a definition's stages. One that the definition neither switches on nor off
 -- stays as somebody switched it by hand.
 create function millrace.save_stages(p_pipeline_id int, p_definition jsonb) returns void
-language sql
+language plpgsql
 as $$
-  insert into millrace.stages as t (
-    pipeline_id, name, kind, function_name, batch_size, max_workers, lease, timeout, retry,
-    callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
-    child, fan_in, decision, agent, limits, has_groups, sla, concurrency, when_spent, shows)
-  select p_pipeline_id, s.name, s.kind, s.function_name, s.batch_size, s.max_workers, s.lease,
-    s.timeout, s.retry, s.callback, s.poll_every, s.deadline, s.deadline_from, s.apply,
-    s.result_limit_bytes, s.on_failure, s.child, s.fan_in, s.decision, s.agent, s.limits,
-    s.has_groups, s.sla, s.concurrency, s.when_spent, s.shows
-  from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
-  on conflict on constraint stages_name_key do update set (
-    kind, function_name, batch_size, max_workers, lease, timeout, retry,
-    callback, poll_every, deadline, deadline_from, apply, result_limit_bytes, on_failure,
-    child, fan_in, decision, agent, limits, has_groups, sla, concurrency, when_spent, shows
-  ) = (
-    excluded.kind, excluded.function_name, excluded.batch_size, excluded.max_workers,
-    excluded.lease, excluded.timeout, excluded.retry, excluded.callback, excluded.poll_every,
-    excluded.deadline, excluded.deadline_from, excluded.apply, excluded.result_limit_bytes,
-    excluded.on_failure, excluded.child, excluded.fan_in, excluded.decision, excluded.agent,
-    excluded.limits, excluded.has_groups, excluded.sla, excluded.concurrency, excluded.when_spent,
-    excluded.shows),
-    sla_changed_at = case
-      when t.sla is distinct from excluded.sla then millrace.now()
-      else t.sla_changed_at
-    end;
+declare
+  c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
+    callback,poll_every,deadline,deadline_from,apply,result_limit_bytes,on_failure,child,fan_in,
+    decision,agent,limits,has_groups,sla,concurrency,when_spent,shows}';
+begin
+  execute format($q$
+    insert into millrace.stages as t (pipeline_id, name, %1$s)
+    select $1, s.name, s.%2$s
+    from jsonb_populate_recordset(null::millrace.stages, $2) s
+    on conflict on constraint stages_name_key do update
+    set (%1$s) = (excluded.%3$s),
+      sla_changed_at = case
+        when t.sla is distinct from excluded.sla then millrace.now()
+        else t.sla_changed_at
+      end$q$,
+    array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
+    array_to_string(c_columns, ', excluded.'))
+  using p_pipeline_id, p_definition -> 'stages';
   update millrace.stages t
   set enabled = s.enabled
   from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
   where t.pipeline_id = p_pipeline_id
     and t.name = s.name
     and t.enabled <> s.enabled;
-  select millrace.choose_places(s.id)
+  perform millrace.choose_places(s.id)
   from millrace.stages s
   where s.pipeline_id = p_pipeline_id;
+end
 $$;
 
 -- Lists the ids of the stages with these names.

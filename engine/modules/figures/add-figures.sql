@@ -179,14 +179,10 @@ language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_oldest_minute timestamptz :=
-    v_now - make_interval(hours => (
-      select s.value::int from millrace.settings s where s.name = 'minutes_hours'));
-  v_oldest_hour timestamptz :=
-    v_now - make_interval(days => (
-      select s.value::int from millrace.settings s where s.name = 'hours_days'));
-  v_minutes int;
-  v_hours int;
+  v_kept record;
+  v_some int;
+  v_most int := 0;
+  v_gone int := 0;
 begin
   perform
   from millrace.settings s
@@ -196,38 +192,36 @@ begin
   if not found then
     return 0;
   end if;
-  delete from millrace.minutes m
-  where m.ctid = any (array(
-    select o.ctid
-    from millrace.totals t
-    cross join lateral (
-      select k.ctid
-      from millrace.minutes k
-      where k.pipeline_id = t.pipeline_id
-        and k.stage_id = t.stage_id
-        and k.minute < v_oldest_minute
-      limit p_limit) o
-    limit p_limit));
-  get diagnostics v_minutes = row_count;
-  delete from millrace.hours h
-  where h.ctid = any (array(
-    select o.ctid
-    from millrace.totals t
-    cross join lateral (
-      select k.ctid
-      from millrace.hours k
-      where k.pipeline_id = t.pipeline_id
-        and k.stage_id = t.stage_id
-        and k.hour < v_oldest_hour
-      limit p_limit) o
-    limit p_limit));
-  get diagnostics v_hours = row_count;
-  if greatest(v_minutes, v_hours) < p_limit then
+  for v_kept in
+    select o.unit, v_now - s.value::int * o.each as oldest
+    from (values ('minute', interval '1 hour', 'minutes_hours'),
+      ('hour', interval '1 day', 'hours_days')) o(unit, each, setting)
+    join millrace.settings s on s.name = o.setting
+  loop
+    execute format($q$
+      delete from millrace.%1$I m
+      where m.ctid = any (array(
+        select o.ctid
+        from millrace.totals t
+        cross join lateral (
+          select k.ctid
+          from millrace.%1$I k
+          where k.pipeline_id = t.pipeline_id
+            and k.stage_id = t.stage_id
+            and k.%2$I < $1
+          limit $2) o
+        limit $2))$q$, v_kept.unit || 's', v_kept.unit)
+    using v_kept.oldest, p_limit;
+    get diagnostics v_some = row_count;
+    v_gone := v_gone + v_some;
+    v_most := greatest(v_most, v_some);
+  end loop;
+  if v_most < p_limit then
     update millrace.settings s
     set value = trim('"' from to_jsonb(v_now)::text)
     where s.name = 'figures_pruned_at';
   end if;
-  return v_minutes + v_hours;
+  return v_gone;
 end
 $$;
 

@@ -10,15 +10,15 @@ create function millrace.check_invariants()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
 language sql stable
 as $$
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.run_faults f
+  select * from millrace.run_faults
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.attempt_faults f
+  select * from millrace.attempt_faults
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.job_faults f
+  select * from millrace.job_faults
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.stage_faults f
+  select * from millrace.stage_faults
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults() f
+  select * from millrace.row_faults()
   union all
-  select f.rule, f.run_id, f.attempt_id, f.detail from millrace.hook_faults() f
+  select * from millrace.hook_faults()
 $$;

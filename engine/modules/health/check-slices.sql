@@ -27,29 +27,29 @@ declare
   v_until bigint := millrace.slice_end(p_after, p_limit);
 begin
   return query
-    select f.rule, f.run_id, f.attempt_id, f.detail
+    select *
     from millrace.run_faults f
     where f.run_id > p_after
       and f.run_id <= v_until
     union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
+    select *
     from millrace.attempt_faults f
     where f.run_id > p_after
       and f.run_id <= v_until
     union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
+    select *
     from millrace.job_faults f
     where f.run_id > p_after and f.run_id <= v_until
     union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
+    select *
     from millrace.stage_faults f
     where f.run_id > p_after
       and f.run_id <= v_until
     union all
-    select f.rule, f.run_id, f.attempt_id, f.detail from millrace.row_faults(p_after, v_until) f
+    select * from millrace.row_faults(p_after, v_until)
     union all
-    select f.rule, f.run_id, f.attempt_id, f.detail
-    from millrace.hook_faults_between(p_after, v_until) f;
+    select *
+    from millrace.hook_faults_between(p_after, v_until);
 end
 $$;
 

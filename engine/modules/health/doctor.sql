@@ -250,13 +250,13 @@ returns table (what text, ok boolean, detail text)
 language plpgsql stable
 as $$
 begin
-  return query select f.what, f.ok, f.detail from millrace.setting_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.doorbell_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.missing_function_finding() f;
-  return query select f.what, f.ok, f.detail from millrace.ready_work_finding() f;
-  return query select f.what, f.ok, f.detail from millrace.pipeline_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.label_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.invariant_findings(p_deep) f;
+  return query select * from millrace.setting_findings();
+  return query select * from millrace.doorbell_findings();
+  return query select * from millrace.missing_function_finding();
+  return query select * from millrace.ready_work_finding();
+  return query select * from millrace.pipeline_findings();
+  return query select * from millrace.label_findings();
+  return query select * from millrace.invariant_findings(p_deep);
   return query select f.what, f.ok, f.detail from (
       select 'no stage is later than its bound', count(*) = 0,
         coalesce(
@@ -268,7 +268,7 @@ begin
         from millrace.late_counts() c
         join millrace.stages s on s.id = c.stage_id and s.sla is not null
         join millrace.pipelines p on p.id = s.pipeline_id) l) f(what, ok, detail);
-  return query select f.what, f.ok, f.detail from millrace.hook_findings() f;
-  return query select f.what, f.ok, f.detail from millrace.error_finding() f;
+  return query select * from millrace.hook_findings();
+  return query select * from millrace.error_finding();
 end
 $$;

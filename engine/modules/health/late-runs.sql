@@ -2,7 +2,7 @@
 
 -- Picks the alerts whose execution goes on and is older than the bound of today.
 create function millrace.still_late(p_alert_ids bigint[]) returns bigint[]
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -28,7 +28,7 @@ $$;
 -- Counts late runs stage by stage, of the first 10,000 open alerts. It looks whether the first
 -- 1,000 still hold, and takes the sweep's word for the others.
 create function millrace.late_counts() returns table (stage_id int, late bigint)
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

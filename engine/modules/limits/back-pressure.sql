@@ -100,33 +100,11 @@ begin
 end
 $$;
 
--- Makes the caller the only one who takes what the later stages of a stage hold back, until it
--- commits; false where somebody else is. Everybody tries them in the order of their ids.
-create function millrace.pass_back_pressure(p_stage_id int) returns boolean
-language plpgsql volatile
-as $$
-declare
-  v_later_id int;
-begin
-  for v_later_id in
-    select b.later_id
-    from millrace.back_pressures b
-    where b.stage_id = p_stage_id
-    order by b.later_id
-  loop
-    if not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), v_later_id) then
-      return false;
-    end if;
-  end loop;
-  return true;
-end
-$$;
-
 -- Counts how many more attempts a stage may take before one that holds it back is full; null where
 -- none does. One statement, hence one snapshot: a completion that moves an attempt meanwhile is
 -- seen on one side. The limits leave a plan no choice: it would read the whole queue.
 create function millrace.room_before_later(p_stage_id int) returns int
-language plpgsql volatile
+language plpgsql
 set enable_seqscan = off
 as $$
 declare
@@ -179,7 +157,7 @@ $$;
 
 -- Lists the keys of a stage from which nothing is taken now, since a service refuses them.
 create function millrace.keys_refused_at(p_stage_id int) returns text[]
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return array(

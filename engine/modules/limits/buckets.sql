@@ -11,7 +11,7 @@
 
 -- Makes the bucket of a rate that nothing was taken of.
 create function millrace.full_bucket() returns millrace.bucket
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_bucket millrace.bucket;
@@ -25,7 +25,7 @@ $$;
 
 -- Says which part of its rate a bucket has now.
 create function millrace.share_now(p_bucket millrace.bucket) returns float8
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   if p_bucket.lowered_at is null then
@@ -40,7 +40,7 @@ $$;
 -- asked for patience, and its rate and burst are those that it learned.
 create function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
 returns float8
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_count float8 := (p_rate ->> 'count')::float8;
@@ -64,7 +64,7 @@ $$;
 create function millrace.room_in(
   p_rate jsonb, p_bucket millrace.bucket, out room float8, out opens_at timestamptz
 )
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -83,7 +83,7 @@ $$;
 -- Takes tokens of a bucket; a negative number gives them back.
 create function millrace.bucket_after(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
 returns millrace.bucket
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   p_bucket.tokens := millrace.tokens_in(p_rate, p_bucket) - p_taken;
@@ -96,7 +96,7 @@ $$;
 -- and a refusal counts for as long as the service asked.
 create function millrace.bucket_at_clock(p_bucket millrace.bucket)
 returns millrace.bucket
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -134,7 +134,7 @@ $$;
 create function millrace.bucket_lowered(
   p_rate jsonb, p_bucket millrace.bucket, p_refusal millrace.limit_refusals
 ) returns millrace.bucket
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_share float8 := millrace.share_now(p_bucket);

@@ -12,7 +12,7 @@
 -- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
 -- Where one named tokens and no price, it costs no dollars.
 create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return (
@@ -27,7 +27,7 @@ $$;
 
 -- Says when the present window of so much in per_seconds began.
 create function millrace.window_start(p_amount jsonb) returns timestamptz
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
@@ -38,7 +38,7 @@ $$;
 
 -- Says when the present window of so much in per_seconds is over.
 create function millrace.window_end(p_amount jsonb) returns timestamptz
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return millrace.window_start(p_amount)
@@ -53,7 +53,7 @@ create function millrace.spent_under(
   p_kind text,
   out spent numeric,
   out bound numeric)
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_since timestamptz := millrace.window_start(p_limit.limits -> 'spending');
@@ -82,7 +82,7 @@ create function millrace.room_in_budget(
   p_stage millrace.stages,
   p_wanted int)
 returns int
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_kind text;
@@ -116,7 +116,7 @@ create function millrace.is_spent_under(
   p_limit millrace.limits,
   p_stage_id int)
 returns boolean
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_kind text;
@@ -136,7 +136,7 @@ $$;
 
 -- Says whether a budget pays for nothing more of a stage in this window.
 create function millrace.is_spent(p_stage millrace.stages) returns boolean
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return coalesce(p_stage.limits ? 'shared', false)

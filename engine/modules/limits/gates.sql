@@ -35,7 +35,7 @@ $$;
 -- may have ended a run, or the attempt.
 create function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
 returns millrace.work[]
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return array(

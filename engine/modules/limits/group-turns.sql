@@ -11,7 +11,7 @@ create function millrace.groups_with_arrivals(
   p_after text,
   p_limit int)
 returns text[]
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return array(

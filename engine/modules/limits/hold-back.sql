@@ -171,9 +171,9 @@ end
 $$;
 
 -- Makes attempts due that a changed or dropped quota holds back, up to so many and one page more.
--- It passes over what somebody locks. found: there were some; released: how many are due now.
+-- It passes over what somebody locks. any_held: there were some; released: how many are due now.
 create function millrace.release_held(
-  p_pipeline millrace.pipelines, p_limit int, out held boolean, out gone int
+  p_pipeline millrace.pipelines, p_limit int, out any_held boolean, out released int
 )
 language plpgsql
 as $$
@@ -182,9 +182,9 @@ declare
   v_page bigint[];
   v_group record;
 begin
-  held := false;
-  gone := 0;
-  while gone < p_limit loop
+  any_held := false;
+  released := 0;
+  while released < p_limit loop
     v_page := array(
       select a.id
       from millrace.stages s
@@ -201,7 +201,7 @@ begin
       order by a.id
       limit p_limit);
     exit when cardinality(v_page) = 0;
-    held := true;
+    any_held := true;
     for v_group in
       select s as stage, array_agg(a.id) as attempt_ids
       from unnest(millrace.lock_attempts(v_page)) i
@@ -211,23 +211,57 @@ begin
     loop
       perform millrace.put_back(v_group.stage, v_group.attempt_ids, v_now);
       perform millrace.show_released(v_group.stage, v_group.attempt_ids);
-      gone := gone + cardinality(v_group.attempt_ids);
+      released := released + cardinality(v_group.attempt_ids);
     end loop;
   end loop;
 end
 $$;
 
--- The sweep adds up what tenants have used, and lets go up to so much of what a changed definition
--- no longer holds back; returns how much.
+-- Adds up the uses of tenants, deletes those of windows that are over, and releases up to so many
+-- attempts that a changed quota holds back; returns how many.
 create function millrace.sweep_quotas(p_limit int) returns int
 language plpgsql
 as $$
 declare
   v_pipeline millrace.pipelines;
-  v_let_go record;
+  v_released record;
   v_gone int := 0;
 begin
-  perform millrace.sum_uses(10000);
+  -- One statement deletes and adds, so nothing is lost or counted twice.
+  with fresh as materialized (
+    select distinct u.pipeline_id, u.key, u.kind, u.closes_at
+    from (
+      select o.*
+      from millrace.quota_uses o
+      where not o.summed
+      order by o.id
+      limit 10000) u
+  ), found as materialized (
+    select u.id
+    from fresh f
+    join millrace.quota_uses u on u.pipeline_id = f.pipeline_id
+      and u.key = f.key
+      and u.kind = f.kind
+      and u.closes_at = f.closes_at
+    for update of u skip locked
+  ), gone as (
+    delete from millrace.quota_uses u
+    using found f
+    where u.id = f.id
+    returning u.pipeline_id, u.key, u.kind, u.closes_at, u.used
+  )
+  insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used, summed)
+  select g.pipeline_id, g.key, g.kind, g.closes_at, sum(g.used), true
+  from gone g
+  group by g.pipeline_id, g.key, g.kind, g.closes_at;
+  delete from millrace.quota_uses u
+  where u.id in (
+    select o.id
+    from millrace.quota_uses o
+    where o.closes_at <= millrace.now()
+    order by o.closes_at
+    limit 10000
+    for update skip locked);
   for v_pipeline in
     select p.*
     from millrace.pipelines p
@@ -235,20 +269,19 @@ begin
     order by p.id
   loop
     exit when v_gone >= p_limit;
-    v_let_go := millrace.release_held(v_pipeline, p_limit - v_gone);
-    v_gone := v_gone + v_let_go.gone;
+    v_released := millrace.release_held(v_pipeline, p_limit - v_gone);
+    v_gone := v_gone + v_released.released;
     -- For a minute it looks again: a claim that was under way may hold back by the former
     -- numbers.
-    if not v_let_go.held
-      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute' then
-      update millrace.pipelines p
-      set quota_changed_at = null
-      where p.id in (
+    update millrace.pipelines p
+    set quota_changed_at = null
+    where not v_released.any_held
+      and v_pipeline.quota_changed_at <= millrace.now() - interval '1 minute'
+      and p.id in (
         select o.id
         from millrace.pipelines o
         where o.id = v_pipeline.id and o.quota_changed_at = v_pipeline.quota_changed_at
         for update skip locked);
-    end if;
   end loop;
   return v_gone;
 end

@@ -35,7 +35,7 @@ $$;
 -- The stage's lock makes the look at the queue safe; where somebody who may be queueing has it, the
 -- stage is woken in any case.
 create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_stages int[] := array(
@@ -148,7 +148,7 @@ $$;
 
 -- Counts what is in flight at stages, up to a number.
 create function millrace.in_flight_at(p_stage_ids int[], p_most int) returns int
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return (

@@ -62,6 +62,7 @@ language plpgsql
 as $$
 declare
   v_limit_id int;
+  v_later_id int;
 begin
   if not millrace.lock_limit(p_stage_id, null, p_may_wait) then
     return;
@@ -84,8 +85,18 @@ begin
     where m.stage_id = p_stage_id
       and exists (select from millrace.limit_refusals r where r.limit_id = m.limit_id);
   end if;
-  if stage.limits ? 'back_pressure' and not millrace.pass_back_pressure(p_stage_id) then
-    return;
+  if stage.limits ? 'back_pressure' then
+    -- Whoever shares a later stage tries these locks in the same order, and nobody waits for them.
+    for v_later_id in
+      select b.later_id
+      from millrace.back_pressures b
+      where b.stage_id = p_stage_id
+      order by b.later_id
+    loop
+      if not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), v_later_id) then
+        return;
+      end if;
+    end loop;
   end if;
   limits := millrace.limits_at(p_stage_id);
 end
@@ -93,7 +104,7 @@ $$;
 
 -- Lists the limits of a stage: its own first, then those that it shares.
 create function millrace.limits_at(p_stage_id int) returns millrace.limits[]
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return array(
@@ -111,7 +122,7 @@ $$;
 create function millrace.room_under(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
 )
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_is_shared boolean := p_limit.stage_id is null;
@@ -167,7 +178,7 @@ create function millrace.room_at(
   p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
   out room int, out wait_ms int, out short_of int
 )
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_limit millrace.limits;
@@ -190,7 +201,7 @@ $$;
 -- by key. is_full: the key has no place; opens_at: when it has a token again.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
@@ -312,7 +323,7 @@ $$;
 
 -- Says whether a stage's limits would let a claim take something now, if it is queued.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   if (millrace.room_at(p_stage, millrace.limits_at(p_stage.id), 1)).room <= 0 then

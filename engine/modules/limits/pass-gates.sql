@@ -81,7 +81,7 @@ $$;
 create function millrace.next_gate(
   p_stage_ids int[], p_after_at timestamptz[], p_after_ids bigint[]
 ) returns int
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

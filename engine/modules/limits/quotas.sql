@@ -141,7 +141,7 @@ $$;
 -- Says what a tenant has used of an amount of its quota in the present window.
 create function millrace.used_by(p_payer millrace.payer, p_kind text)
 returns numeric
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return (
@@ -169,49 +169,6 @@ begin
   join millrace.pipelines p on p.id = r.quota_of
   where p.quota ? 'spending' and c.usd > 0
   group by p.id, r.quota_key;
-end
-$$;
-
--- Adds up the uses since the last sweep, a row for each tenant, and deletes those of windows that
--- are over. One statement deletes and adds, so nothing is lost or counted twice.
-create function millrace.sum_uses(p_limit int) returns void
-language plpgsql
-as $$
-begin
-  with fresh as materialized (
-    select distinct u.pipeline_id, u.key, u.kind, u.closes_at
-    from (
-      select o.*
-      from millrace.quota_uses o
-      where not o.summed
-      order by o.id
-      limit p_limit) u
-  ), found as materialized (
-    select u.id
-    from fresh f
-    join millrace.quota_uses u on u.pipeline_id = f.pipeline_id
-      and u.key = f.key
-      and u.kind = f.kind
-      and u.closes_at = f.closes_at
-    for update of u skip locked
-  ), gone as (
-    delete from millrace.quota_uses u
-    using found f
-    where u.id = f.id
-    returning u.pipeline_id, u.key, u.kind, u.closes_at, u.used
-  )
-  insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used, summed)
-  select g.pipeline_id, g.key, g.kind, g.closes_at, sum(g.used), true
-  from gone g
-  group by g.pipeline_id, g.key, g.kind, g.closes_at;
-  delete from millrace.quota_uses u
-  where u.id in (
-    select o.id
-    from millrace.quota_uses o
-    where o.closes_at <= millrace.now()
-    order by o.closes_at
-    limit p_limit
-    for update skip locked);
 end
 $$;
 

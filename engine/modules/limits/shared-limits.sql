@@ -57,7 +57,7 @@ $$;
 -- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
 -- when there is none.
 create function millrace.shared_limit_named(p_name text) returns millrace.limits
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_limit millrace.limits;

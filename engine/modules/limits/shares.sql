@@ -10,7 +10,7 @@
 create function millrace.rivals_of(
   p_limit_id int, p_stage_id int, out rivals int, out is_next boolean
 )
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   -- As long as a stage that got nothing may be without a worker, until the sweep has woken it.

@@ -7,7 +7,7 @@
 -- Locks a stage's own limit and returns it; an empty one where the stage has none. The stage is
 -- locked before its limits are read, which define() may be changing.
 create function millrace.own_limit(p_stage_id int) returns millrace.limits
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_limit millrace.limits;

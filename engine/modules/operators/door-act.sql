@@ -53,7 +53,7 @@ $$;
 -- Raises MR004 where the request was another. Of two at once the second waits.
 create function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
 returns jsonb
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_line millrace.journal;

@@ -93,7 +93,7 @@ $$;
 -- used and in work, and what waits. For operators.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();

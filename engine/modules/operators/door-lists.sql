@@ -49,7 +49,7 @@ $$;
 -- paused and throttled, shared limits, open alerts, and bulks that run. For operators.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -98,7 +98,7 @@ $$;
 -- is queued and in work at each. For operators.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -138,7 +138,7 @@ $$;
 -- step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.
 create function public.millrace_series(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -175,7 +175,7 @@ $$;
 -- operators.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -243,7 +243,7 @@ $$;
 -- on. For operators.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -270,7 +270,7 @@ $$;
 -- {"cursor": next} on. For operators.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -301,8 +301,7 @@ $$;
 -- label that entity.label names, as far as an index leads to it. For operators.
 create function public.millrace_search(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
+set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();

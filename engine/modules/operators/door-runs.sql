@@ -73,8 +73,7 @@ $$;
 -- most: while next is not null there may be more, from {"cursor": next} on. For operators.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
+set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -129,8 +128,7 @@ $$;
 -- For operators.
 create function public.millrace_run(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
+set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
@@ -223,8 +221,7 @@ $$;
 -- payloads: {value}, or {cut, bytes} where it has more than 100 kB.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
+set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();

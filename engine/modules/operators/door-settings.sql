@@ -5,7 +5,7 @@
 -- {"pipeline": "books"}: its newest twenty versions and their graphs. For operators.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();

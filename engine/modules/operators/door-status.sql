@@ -43,8 +43,7 @@ $$;
 -- call looks at. With a value as well: the rows that show it. For operators.
 create function public.millrace_status(p_query jsonb) returns jsonb
 language plpgsql stable security definer
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_memoize = off set jit = off
+set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();

@@ -22,7 +22,7 @@ $$;
 -- Reads who calls. The role is read from its setting: in a function that runs as its owner,
 -- current_user is that owner.
 create function millrace.caller() returns millrace.caller
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
@@ -64,7 +64,7 @@ $$;
 
 -- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
 create function millrace.enter() returns millrace.caller
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -80,7 +80,7 @@ $$;
 -- Admits an operator to act, and locks their row: a revocation waits until the deed is done. A
 -- secret key names the operator.
 create function millrace.enter_to_act(p_operator text) returns millrace.caller
-language plpgsql volatile
+language plpgsql
 as $$
 declare
   v_caller millrace.caller := millrace.caller();

@@ -43,7 +43,7 @@ $$;
 
 -- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
 create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
-language plpgsql volatile
+language plpgsql
 as $$
 begin
   return coalesce((
