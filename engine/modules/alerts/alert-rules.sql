@@ -64,6 +64,8 @@ create function millrace.save_alerts(p_definition jsonb) returns void
 language plpgsql
 as $$
 declare
+  c_columns constant text[] := '{kind,stage,above,span,hold,recover,least,remind,channels,playbook,
+    enabled,source}';
   v_pipeline text := p_definition ->> 'pipeline';
 begin
   delete from millrace.alert_rules r
@@ -71,17 +73,15 @@ begin
     and r.source = 'definition'
     and not coalesce(p_definition -> 'rules' @> jsonb_build_array(
       jsonb_build_object('name', r.name)), false);
-  insert into millrace.alert_rules (name, kind, pipeline, stage, above, span, hold, recover, least,
-    remind, channels, playbook, enabled, source)
-  select r.name, r.kind, r.pipeline, r.stage, r.above, r.span, r.hold, r.recover, r.least,
-    r.remind, r.channels, r.playbook, r.enabled, r.source
-  from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') r
-  on conflict (pipeline, name) do update set (
-    kind, stage, above, span, hold, recover, least, remind, channels, playbook, enabled, source
-  ) = (
-    excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
-    excluded.least, excluded.remind, excluded.channels, excluded.playbook, excluded.enabled,
-    excluded.source);
+  execute format($q$
+    insert into millrace.alert_rules (pipeline, name, %1$s)
+    select r.pipeline, r.name, r.%2$s
+    from jsonb_populate_recordset(null::millrace.alert_rules, $1) r
+    on conflict (pipeline, name) do update
+    set (%1$s) = (excluded.%3$s)$q$,
+    array_to_string(c_columns, ', '), array_to_string(c_columns, ', r.'),
+    array_to_string(c_columns, ', excluded.'))
+  using p_definition -> 'rules';
 end
 $$;
 

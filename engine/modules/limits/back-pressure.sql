@@ -197,7 +197,7 @@ full join (
 where (b.stage is not null and k.later_id is null)
   or (b.stage is null and k.later_id is not null);
 
--- Says whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
+-- Tells whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
 -- contain one another would never end.
 create function millrace.contains_pipeline(p_pipeline_id int, p_name text)
 returns boolean

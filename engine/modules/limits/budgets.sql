@@ -46,13 +46,12 @@ begin
 end
 $$;
 
--- Sums what was spent under a shared limit in the present window, and what is in flight will cost.
--- One statement, hence one snapshot: the end of an attempt inserts the one and deletes the other.
-create function millrace.spent_under(
-  p_limit millrace.limits,
-  p_kind text,
-  out spent numeric,
-  out bound numeric)
+-- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: what was spent in the
+-- present window, what is in flight will cost (bound), what is left of the budget, and what an
+-- attempt of the stage uses. One statement, hence one snapshot: the end of an attempt inserts the
+-- one and deletes the other.
+create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
+returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
 language plpgsql
 as $$
 declare
@@ -60,77 +59,59 @@ declare
   -- What was noted before the clock was set back may be of a window to come.
   v_until timestamptz := millrace.window_end(p_limit.limits -> 'spending');
 begin
-  select (
-      select coalesce(sum(case p_kind when 'usd' then u.usd else u.tokens end), 0)
+  return query
+    select k.kind, s.spent, f.bound,
+      (p_limit.limits #>> array['spending', k.kind])::numeric - s.spent,
+      millrace.average_use(p_stage_id, k.kind)
+    from unnest(array['usd', 'tokens']) k(kind)
+    cross join lateral (
+      select coalesce(sum(case k.kind when 'usd' then u.usd else u.tokens end), 0) as spent
       from millrace.limit_uses u
-      where u.limit_id = p_limit.id and u.at >= v_since and u.at < v_until),
-    (
-      select coalesce(sum(f.n * coalesce(millrace.average_use(f.stage_id, p_kind), 0)), 0)
+      where u.limit_id = p_limit.id and u.at >= v_since and u.at < v_until) s
+    cross join lateral (
+      select coalesce(sum(n.n * coalesce(millrace.average_use(n.stage_id, k.kind), 0)), 0) as bound
       from (
         select m.stage_id, count(*) as n
         from millrace.limited_stages m
         join millrace.in_flight i on i.stage_id = m.stage_id
         where m.limit_id = p_limit.id
-        group by m.stage_id) f)
-  into spent, bound;
+        group by m.stage_id) n) f
+    where p_stage_id is null or p_limit.limits -> 'spending' ? k.kind;
 end
 $$;
 
--- Says how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
+-- Counts how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
 create function millrace.room_in_budget(
-  p_limit millrace.limits,
-  p_stage millrace.stages,
-  p_wanted int)
-returns int
+  p_limit millrace.limits, p_stage millrace.stages, p_wanted int
+) returns int
 language plpgsql
 as $$
 declare
-  v_kind text;
-  v_average numeric;
-  v_now record;
-  v_left numeric;
-  v_room int := p_wanted;
   -- Asked first: what ends meanwhile has been spent by the time that is asked.
   v_busy boolean := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
 begin
-  foreach v_kind in array array['usd', 'tokens'] loop
-    continue when not p_limit.limits -> 'spending' ? v_kind;
-    v_now := millrace.spent_under(p_limit, v_kind);
-    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric - v_now.spent - v_now.bound;
-    v_average := millrace.average_use(p_stage.id, v_kind);
-    v_room := least(v_room, case
-      when v_left <= 0 then 0
-      when v_average = 0 then v_room
-      when v_average > 0 then least(floor(v_left / v_average + 1e-9), v_room)
+  return least(p_wanted, (
+    select min(case
+      when b.unspent <= b.bound then 0
+      when b.average = 0 then p_wanted
+      when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
       when v_busy then 0
       else 1
-    end);
-  end loop;
-  return v_room;
+    end)
+    from millrace.budgets_of(p_limit, p_stage.id) b));
 end
 $$;
 
 -- Tells whether a shared limit's budget pays for no more attempt of a stage, by what was spent
 -- alone: what is in flight may turn out cheaper.
-create function millrace.is_spent_under(
-  p_limit millrace.limits,
-  p_stage_id int)
+create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)
 returns boolean
 language plpgsql
 as $$
-declare
-  v_kind text;
-  v_left numeric;
 begin
-  foreach v_kind in array array['usd', 'tokens'] loop
-    v_left := (p_limit.limits #>> array['spending', v_kind])::numeric
-      - (millrace.spent_under(p_limit, v_kind)).spent;
-    if v_left <= 0
-      or v_left + 1e-9 < millrace.average_use(p_stage_id, v_kind) then
-      return true;
-    end if;
-  end loop;
-  return false;
+  return (
+    select coalesce(bool_or(b.unspent <= 0 or b.unspent + 1e-9 < b.average), false)
+    from millrace.budgets_of(p_limit, p_stage_id) b);
 end
 $$;
 

@@ -31,8 +31,8 @@ begin
 end
 $$;
 
--- Makes the work items of what is queued at a gate in held runs. A user's trigger on what was shown
--- may have ended a run, or the attempt.
+-- Lists the work items of attempts queued at a gate in held runs; a user's trigger on their rows
+-- may have ended some.
 create function millrace.queued_at_gate(p_stage_id int, p_run_ids bigint[])
 returns millrace.work[]
 language plpgsql

@@ -162,8 +162,8 @@ begin
 end
 $$;
 
--- Forgets what a stage has in flight, which nobody counts any more. What somebody holds at this
--- moment is left out: it is about to end.
+-- Deletes the slots of a stage that counts no more. A row that somebody holds is left out: its
+-- attempt is about to end.
 create function millrace.forget_in_flight(p_stage_id int) returns void
 language sql
 as $$

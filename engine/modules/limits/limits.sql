@@ -306,8 +306,8 @@ begin
 end
 $$;
 
--- Gives back what attempts have taken that a claim of this transaction does not keep, and that are
--- queued again. The claim has entered the limits.
+-- Gives back the places and tokens of attempts that a claim of this transaction does not keep. The
+-- claim has entered the limits.
 create function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
 returns void
 language plpgsql

@@ -4,8 +4,8 @@
 -- go one at a time, whatever their stage. A stage under a shared limit is counted in in_flight in
 -- any case, so that a limit that changes finds its places counted.
 
--- Raises unless what a shared limit is to be is of the right form. What a throttle may say is less:
--- it neither learns nor ends.
+-- Raises MR001 or MR002 unless a shared limit, or a throttle of one, is of the right form. A
+-- throttle neither learns nor ends.
 create function millrace.check_shared_limit(
   p_name text,
   p_limits jsonb,

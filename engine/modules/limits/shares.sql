@@ -5,8 +5,8 @@
 -- short stage may have, and of a rate an equal part; an odd token goes to the stage that has waited
 -- longest. While no other stage is short, nothing is noted.
 
--- Says how many stages want something of a shared limit, this one included, and whether it is this
--- one's turn: no other of them has waited longer.
+-- Counts the stages that want something of a shared limit, this one included, and tells whether it
+-- is this one's turn: no other has waited longer.
 create function millrace.rivals_of(
   p_limit_id int, p_stage_id int, out rivals int, out is_next boolean
 )

@@ -45,9 +45,11 @@ select l.name,
 from millrace.limits l
 cross join lateral (select millrace.share_now(l.bucket) as share) h
 cross join lateral (
-  select case when l.limits ? 'spending' then (millrace.spent_under(l, 'usd')).spent end as usd,
-    case when l.limits ? 'spending' then (millrace.spent_under(l, 'tokens')).spent end as tokens,
-    millrace.window_end(l.limits -> 'spending') as window_ends_at) u
+  select max(b.spent) filter (where b.kind = 'usd') as usd,
+    max(b.spent) filter (where b.kind = 'tokens') as tokens,
+    millrace.window_end(l.limits -> 'spending') as window_ends_at
+  from millrace.budgets_of(l, null) b
+  where l.limits ? 'spending') u
 where l.name is not null
 order by l.name;
 

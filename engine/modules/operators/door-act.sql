@@ -123,8 +123,8 @@ begin
 end
 $$;
 
--- Does a verb to the run that a request names, or to the newest of the row that it names. Returns
--- what the journal is to say of it.
+-- Does a verb to the run that a request names, or to the newest of its row. Returns its line of the
+-- journal.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql
@@ -159,8 +159,8 @@ begin
 end
 $$;
 
--- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline. Returns what
--- the journal is to say of it.
+-- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline. Returns its
+-- line of the journal.
 create function millrace.act_on_stage(
   p_caller millrace.caller,
   p_request jsonb,
@@ -212,8 +212,8 @@ begin
 end
 $$;
 
--- Adds an operator, changes or removes one; only an admin of all pipelines may. Returns what the
--- journal is to say of it.
+-- Adds, changes or removes an operator; only an admin of all pipelines may. Returns its line of the
+-- journal.
 create function millrace.act_on_operator(
   p_caller millrace.caller,
   p_request jsonb,

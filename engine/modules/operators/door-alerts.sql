@@ -1,7 +1,6 @@
 -- The operators' door: alerts acknowledged and silenced
 
--- Finds an alert of either kind that a caller sees; raises MR003 for one that there is not and for
--- one of somebody else's alike.
+-- Finds an alert that a caller sees; raises MR003 for a missing one and for somebody else's alike.
 create function millrace.alert_seen(p_caller millrace.caller, p_alert bigint)
 returns jsonb
 language plpgsql stable
@@ -69,8 +68,8 @@ begin
 end
 $$;
 
--- Acknowledges an alert, silences alerts for a while, or ends a silence. Returns what the journal
--- is to say of it.
+-- Acknowledges an alert, silences alerts for a while, or ends a silence. Returns its line of the
+-- journal.
 create function millrace.act_on_alert(
   p_caller millrace.caller,
   p_request jsonb,

@@ -237,8 +237,8 @@ begin
 end
 $$;
 
--- Says how many runs are looked at in one go. Of a run that has not failed its attempts say where
--- it is, which takes longer.
+-- Sizes the portion of runs that is looked at in one go: where an unfailed run is, its attempts
+-- tell, which takes longer.
 create function millrace.filter_portion(p_filter jsonb) returns int
 language sql immutable
 as $$

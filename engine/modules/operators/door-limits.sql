@@ -55,8 +55,8 @@ begin
 end
 $$;
 
--- Throttles a shared limit, or lets it go on. Returns what the journal is to say of it. Only who
--- sees all pipelines that it holds for may.
+-- Throttles a shared limit, or lets it go on; only a caller who sees all its pipelines may. Returns
+-- its line of the journal.
 create function millrace.act_on_limit(
   p_caller millrace.caller,
   p_request jsonb,

@@ -197,8 +197,7 @@ begin
 end
 $$;
 
--- Finds rows of a table of lines in the order of their numbers, the newest first. next says behind
--- which to go on; null where none is left.
+-- Finds lines of a table by their numbers, the newest first. next: where to go on; null at the end.
 create function millrace.find_lines(
   p_table text,
   p_condition text,

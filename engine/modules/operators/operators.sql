@@ -19,7 +19,7 @@ exception
 end
 $$;
 
--- Reads who calls. The role is read from its setting: in a function that runs as its owner,
+-- Reads the caller. The role is read from its setting: in a function that runs as its owner,
 -- current_user is that owner.
 create function millrace.caller() returns millrace.caller
 language plpgsql
@@ -118,8 +118,8 @@ as $$
   select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
--- Finds the pipeline of this name that a caller sees. Raises MR003 for one that there is not and
--- for one of somebody else's alike.
+-- Finds the pipeline of this name that a caller sees. Raises MR003 for a missing one and for
+-- somebody else's alike.
 create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
 returns millrace.pipelines
 language plpgsql stable
@@ -142,8 +142,7 @@ begin
 end
 $$;
 
--- Finds a run that a caller sees; raises MR003 for one that there is not and for one of somebody
--- else's alike.
+-- Finds a run that a caller sees; raises MR003 for a missing one and for somebody else's alike.
 create function millrace.run_seen(p_caller millrace.caller, p_run bigint)
 returns millrace.runs
 language plpgsql stable

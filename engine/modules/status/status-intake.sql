@@ -56,8 +56,8 @@ begin
 end
 $$;
 
--- Lists what people may write at a value, by where the run of its row stands (see standings());
--- fresh: of which no run is known.
+-- Lists the values that people may write at a value, by where the row's run stands (standings());
+-- fresh: no run is known.
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
@@ -94,8 +94,8 @@ begin
 end
 $$;
 
--- Judges values that people wrote, in groups that are alike: what each group's write means, null
--- where it is not allowed.
+-- Finds the meaning of values that people wrote, in groups that are alike; null where a value is
+-- not allowed.
 create function millrace.meanings_of_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
@@ -127,8 +127,8 @@ begin
 end
 $$;
 
--- Acts on values that people wrote: judges them all, then does what each means. The caller, an
--- intake trigger, holds the entities.
+-- Acts on values that people wrote by their meanings. The caller, an intake trigger, holds the
+-- entities.
 create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns void

@@ -204,8 +204,8 @@ as $$
       where not s.may_skip)
 $$;
 
--- Lists what the engine writes after a call of a person's: any stage may be started, and what is
--- under way may be cancelled, or left out.
+-- Lists the moves of the engine after a person's call: any stage may be started, and work may be
+-- cancelled, or left out.
 create function millrace.moves_of_calls(p_version_id int)
 returns table (from_value text, to_value text, means text)
 language sql stable
