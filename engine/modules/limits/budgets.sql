@@ -69,9 +69,10 @@ begin
       from millrace.limit_uses u
       where u.limit_id = p_limit.id and u.at >= v_since and u.at < v_until) s
     cross join lateral (
-      select coalesce(sum(n.n * coalesce(millrace.average_use(n.stage_id, k.kind), 0)), 0) as bound
+      select coalesce(sum(n.many * coalesce(
+        millrace.average_use(n.stage_id, k.kind), 0)), 0) as bound
       from (
-        select m.stage_id, count(*) as n
+        select m.stage_id, count(*) as many
         from millrace.limited_stages m
         join millrace.in_flight i on i.stage_id = m.stage_id
         where m.limit_id = p_limit.id
