@@ -46,10 +46,10 @@ begin
 end
 $$;
 
--- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: what was spent in the
--- present window, what is in flight will cost (bound), what is left of the budget, and what an
--- attempt of the stage uses. One statement, hence one snapshot: the end of an attempt inserts the
--- one and deletes the other.
+-- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: what was spent in
+-- the present window, what is in flight will cost (bound), what is left, and what an attempt of the
+-- stage uses. One statement, hence one snapshot: the end of an attempt inserts the one and deletes
+-- the other.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
 language plpgsql
