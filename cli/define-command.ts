@@ -35,6 +35,13 @@ export interface Command {
   run(args: string[]): Promise<string>;
 }
 
+/** How a command stands in the table of all. */
+export interface Entry {
+  summary: string;
+  /** Loads the command when it is asked for, so that none pays for what others import. */
+  load(): Promise<Command>;
+}
+
 interface Definition<Own extends Options> {
   usage: string;
   options: Own;

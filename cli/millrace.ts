@@ -1,13 +1,8 @@
 // The command of the package, npx millrace: finds the command asked for and tells how it went.
 import { parseArgs } from 'node:util';
-import { type Command, commonOptions } from './define-command.ts';
+import { commonOptions, type Entry } from './define-command.ts';
+import { operateEntries } from './operate/entries.ts';
 import { CommandError } from './project/command-error.ts';
-
-interface Entry {
-  summary: string;
-  /** Loads the command when it is asked for, so that none pays for what others import. */
-  load(): Promise<Command>;
-}
 
 const commands: Record<string, Entry> = {
   init: {
@@ -40,20 +35,28 @@ const commands: Record<string, Entry> = {
   },
 };
 
+const listed = (entries: Record<string, Entry>) =>
+  Object.entries(entries)
+    .map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`)
+    .join('\n');
+
 const usage = `npx millrace COMMAND
 
-${Object.entries(commands)
-  .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
-  .join('\n')}
+${listed(commands)}
+
+To operate a project: the local stack, SUPABASE_URL, or --remote[=REF]
+${listed(operateEntries)}
 
 Everywhere: --workdir DIR (default: here), --json (one line for programs), --help (what the command takes).
-Exit codes: 0 done, or nothing to do · 1 something is wrong, and nothing was written · 2 the command was misspelt.`;
+Exit codes: 0 done, or nothing to do · 1 something is wrong, and nothing was written · 2 the command was misspelt ·
+3 the project refused it · 4 the project cannot be reached.`;
 
 async function main(args: string[]): Promise<string> {
   const { positionals } = parseArgs({ args, options: commonOptions, allowPositionals: true, strict: false });
   const [name = ''] = positionals;
   const asksHelp = args.includes('--help') || name === 'help';
-  const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const all = { ...commands, ...operateEntries };
+  const entry = Object.hasOwn(all, name) ? all[name] : undefined;
   if (!entry && asksHelp) return usage;
   if (!entry) throw new CommandError(name ? `There is no command ${name}.\n\n${usage}` : usage, 2);
   const command = await entry.load();

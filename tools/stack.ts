@@ -1,4 +1,5 @@
 // npm run stack: starts a stack with the examples and keeps it until Ctrl-C. With --json it prints one line for programs to read.
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { readPort } from '../cli/read-port.ts';
@@ -35,6 +36,7 @@ const {
 });
 
 await runUntilStopped({
+  root: path.join(import.meta.dirname, '..'),
   json,
   links: async (stack) => ({ 'Review page': await reviewLink(stack, 'curator') }),
   async start(say) {

@@ -1,8 +1,11 @@
-/** What is wrong, in a sentence with its remedy, for the person at the terminal. `exitCode` 2 where the command was misspelt. */
-export class CommandError extends Error {
-  readonly exitCode: 1 | 2;
+/** 1: something is wrong · 2: the command was misspelt · 3: the project refuses it · 4: the project cannot be reached. */
+export type ExitCode = 1 | 2 | 3 | 4;
 
-  constructor(message: string, exitCode: 1 | 2 = 1) {
+/** What is wrong, in a sentence with its remedy, for the person at the terminal. */
+export class CommandError extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(message: string, exitCode: ExitCode = 1) {
     super(message);
     this.exitCode = exitCode;
   }

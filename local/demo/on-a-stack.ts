@@ -1,6 +1,8 @@
 // What every demo does around its own part: a stack of its own, and at the end the totals and where to look next.
+import path from 'node:path';
 import pg from 'pg';
 import pc from 'picocolors';
+import { noteRunningStack } from '../platform/running-stack.ts';
 import { settingWarnings } from '../platform/settings.ts';
 import { type Stack, startStack } from '../platform/stack.ts';
 import { startServices } from '../services/start-services.ts';
@@ -92,6 +94,8 @@ export async function onAStack(
     }
     printNextSteps(outcome.nextSteps, keep ? stack : undefined, print);
     if (keep && !ending.aborted) {
+      const forget = noteRunningStack(path.join(import.meta.dirname, '..', '..'), stack);
+      cleanUp.push(async () => forget());
       await new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
     }
     return failed ? 1 : 0;

@@ -21,6 +21,7 @@ export interface DevOptions {
 /** Runs the project until Ctrl-C, and ends the process then. */
 export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions): Promise<void> {
   await runUntilStopped({
+    root,
     json,
     start(say) {
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };

@@ -1,8 +1,11 @@
 // Starts a stack for a person at a terminal, or for a program that reads one line, and keeps it until it is told to stop.
 import pc from 'picocolors';
+import { noteRunningStack } from './running-stack.ts';
 import type { Stack, StackOptions } from './stack.ts';
 
 export interface StackRun {
+  /** The folder that holds `supabase/`, where commands find out that a stack runs. */
+  root: string;
   /** One line of JSON when ready, nothing else on standard output. */
   json: boolean;
   /** What else the person is told when it is ready, by its name. */
@@ -12,7 +15,7 @@ export interface StackRun {
 }
 
 /** Ends the process when the stack has ended. */
-export async function runUntilStopped({ json, links = async () => ({}), start }: StackRun): Promise<void> {
+export async function runUntilStopped({ root, json, links = async () => ({}), start }: StackRun): Promise<void> {
   let stack: Stack | undefined;
   let ending = false;
 
@@ -40,6 +43,7 @@ export async function runUntilStopped({ json, links = async () => ({}), start }:
       await ready.stop();
       process.exit(0);
     }
+    process.once('exit', noteRunningStack(root, ready));
     if (json) console.log(JSON.stringify(addressesFor(ready)));
     else printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1), await links(ready));
   } catch (error) {

@@ -55,6 +55,20 @@ test.for(docs)('%s.md: its statements are run by a test, and the index names it'
   expect(await readFile(path.join(projectFolder, 'docs', 'README.md'), 'utf8')).toContain(`(${name}.md)`);
 });
 
+test('llms.txt lists every page that the index lists, and each is there', async () => {
+  const pagesOf = (text: string) => [...text.matchAll(/\]\(([\w/-]+\.md)\)/g)].map(([, page = '']) => page);
+  const listed = pagesOf(await readFile(path.join(docsFolder, 'llms.txt'), 'utf8'));
+  const indexed = pagesOf(await readFile(path.join(docsFolder, 'README.md'), 'utf8'));
+  expect(indexed.filter((page) => !listed.includes(page))).toEqual([]);
+  for (const page of listed) await readFile(path.join(docsFolder, page), 'utf8');
+});
+
+test('the README begins with the commands and has 120 lines at most', async () => {
+  const readme = await readFile(path.join(projectFolder, 'README.md'), 'utf8');
+  expect(readme.slice(0, 900)).toContain('npx millrace dev');
+  expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
+});
+
 test('the examples of all pages pass the type checker', async () => {
   const pages = await Promise.all([
     ...names.map((name) => readPage(name)),

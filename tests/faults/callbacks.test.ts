@@ -1,12 +1,19 @@
+import fs from 'node:fs';
+import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Call, type Fate, gate, send } from '../support/fault-proxy.ts';
+import { functionsFolder } from '../support/functions-folder.ts';
+import { startServer } from '../support/http-server.ts';
 import { LeadsStack } from '../support/stack.ts';
+
+const functions = functionsFolder({});
 
 let leads: LeadsStack;
 /** The callbacks that have come by. */
 let seen: Call[];
 beforeAll(async () => {
-  leads = await LeadsStack.start({ proxies: true });
+  const env = { ALERT_ALLOW_HOSTS: '127.0.0.1' };
+  leads = await LeadsStack.start({ proxies: true, functionsDir: functions.path, env });
   // Otherwise the poller could be first.
   await leads.rows(`update millrace.stages set poll_every = '1 minute'`);
 });
@@ -19,7 +26,10 @@ afterEach(async () => {
   callbacks.decide = () => 'pass';
   await leads.expectSound();
 });
-afterAll(() => leads.stop());
+afterAll(async () => {
+  await leads.stop();
+  functions.remove();
+});
 
 /** Lets every callback meet this fate; the call is kept. */
 function meet(fate: () => Fate | Promise<Fate>): void {
@@ -154,4 +164,38 @@ test('a callback of a job from before the stage was queued again does not comple
   expect(await deliver(seen.at(-1) as Call)).toEqual(accepted);
   await leads.finished([id]);
   await leads.expectCompleted([id]);
+});
+
+test('what is due between a push and the deployment of function millrace waits for no more than the next sweep', async () => {
+  const receiver = await startServer(() => ({}));
+  await leads.rows(`insert into millrace.alert_channels (name, kind) values ('ops', 'webhook')`);
+  for (const [name, secret] of [
+    ['address', `${receiver.url}/hook`],
+    ['secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+  ]) {
+    await leads.rows('select vault.create_secret($1, $2)', [secret, `millrace_channel_ops_${name}`]);
+  }
+  await leads.rows(
+    `select cron.unschedule(jobname) from cron.job where jobname in ('millrace-sweep', 'millrace-poll')`,
+  );
+  const [deployed, away] = ['millrace', '_not_deployed'].map((name) => path.join(functions.path, name));
+  fs.renameSync(deployed as string, away as string);
+  const unanswered = () => leads.value<number>('select count(*)::int from net._http_response where status_code = 404');
+
+  const { id } = await withCallbackKept();
+  await leads.advance('1 minute');
+  await leads.rows(`select millrace.write_test('ops')`);
+  await leads.rows('select millrace.wake_job_poll()');
+  await leads.until('the wake-ups have found no function', async () => (await unanswered()) >= 2);
+  expect(receiver.received).toEqual([]);
+
+  fs.renameSync(away as string, deployed as string);
+  // What comes by every ten seconds, and then what comes by every two.
+  await leads.sweep();
+  await leads.until('the alert has come', async () => receiver.received.length > 0, 15_000);
+  await leads.rows('select millrace.wake_job_poll()');
+  await leads.until('the job is done', async () => (await leads.timeline(id))[0]?.state === 'completed', 15_000);
+  await leads.finished([id]);
+  await leads.expectCompleted([id]);
+  expect(receiver.received.filter(({ body }) => body.includes('This is a test of channel ops.'))).toHaveLength(1);
 });

@@ -1,164 +1,32 @@
-// A stack with a pipeline in the middle of its work, and people at the operator's page, each with a browser of their own.
-import pg from 'pg';
+// People at the operator's page, each with a browser of their own, over a stack in the middle of its work.
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { launchChromium } from './chromium.ts';
-import { compiled } from './definitions.ts';
-import type { Row } from './engine.ts';
+import { OrdersStack } from './orders-stack.ts';
 import { ProjectStack } from './project-stack.ts';
-import { linksDefinition } from './status.ts';
-import { completed, failed, Worker, waiting } from './worker.ts';
 
-/** What a row or a service might say to whoever looks at it. */
-export const hostile = '<img src=x onerror="document.title=1"><b>Tea</b>\u202Ecod\u0007';
-
-const definition = {
-  pipeline: 'orders',
-  entity: { table: 'public.orders', key: 'id', projection: 'none', label: 'name' },
-  stages: [
-    {
-      name: 'read',
-      kind: 'function',
-      function: 'orders-read',
-      limits: { max_in_flight: 50, rate: { count: 500, per_seconds: 60 }, shared: ['printer'] },
-    },
-    { name: 'price', kind: 'function', function: 'orders-price', needs: ['read'] },
-    { name: 'label', kind: 'function', function: 'orders-label', needs: ['price'] },
-    { name: 'invoice', kind: 'function', function: 'orders-invoice', needs: ['price'] },
-    {
-      name: 'ship',
-      kind: 'external',
-      function: 'orders-ship',
-      needs: ['label', 'invoice'],
-      completion: { callback: true },
-    },
-  ].map((stage) => ({ batch_size: 50, ...stage })),
-};
-
-/** Lists in lists, so many levels deep. */
-const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
-
-/** A pipeline that asks a person. */
-const asking = {
-  pipeline: 'checks',
-  entity: { table: 'public.orders', key: 'id', projection: 'none' },
-  stages: [{ name: 'ask', kind: 'manual', decision: { schema: { enum: ['yes', 'no'] }, deadline_seconds: 86_400 } }],
-};
-
-export class OperateStack extends ProjectStack {
+export class OperateStack extends OrdersStack {
   #browser: Browser | undefined;
-  #worker: pg.Client | undefined;
   readonly #contexts: BrowserContext[] = [];
   /** What the pages wrote to the console as errors, and whom else they asked. */
   readonly faults: string[] = [];
 
-  static async start(): Promise<OperateStack> {
+  static override async start(): Promise<OperateStack> {
     const operate = new OperateStack(await ProjectStack.launch({ services: false }));
-    try {
-      operate.#browser = await launchChromium();
-      operate.#worker = new pg.Client({ connectionString: operate.stack.superDbUrl });
-      await operate.#worker.connect();
-      await operate.#worker.query('set role service_role');
-      await operate.#fill();
-    } catch (error) {
+    operate.#browser = await launchChromium().catch(async (error) => {
       await operate.stop();
       throw error;
-    }
-    return operate;
+    });
+    return operate.filled();
   }
 
   override async stop(): Promise<void> {
-    await this.#worker?.end();
     await this.#browser?.close();
     await super.stop();
   }
 
   get pageUrl(): string {
     return `${this.stack.apiUrl}/operate/`;
-  }
-
-  /** Forty orders on their way, of which some failed for good, some wait and one has a name that means ill. */
-  async #fill(): Promise<void> {
-    await this.rows(`create table public.orders (id bigint generated always as identity primary key, name text);
-      create index on public.orders (name text_pattern_ops);
-      grant select, insert, update, delete on public.orders to service_role`);
-    await this.rows(`select millrace.define_limit('printer', '{"max_in_flight": 60}')`);
-    await this.rows('select millrace.define($1)', [compiled({ ...definition, stages: definition.stages.slice(0, 2) })]);
-    await this.rows('select millrace.define($1)', [compiled(definition)]);
-    await this.rows(`create table public.link (id bigint generated always as identity primary key, label text, status text,
-      attempt_count int not null default 0, next_attempt_at timestamptz, last_error text)`);
-    await this.rows('select millrace.define($1)', [compiled(linksDefinition)]);
-    await this.rows(`insert into public.orders (name) select 'Order ' || n from generate_series(1, 39) n`);
-    await this.rows('insert into public.orders (name) values ($1)', [hostile]);
-    await this.rows(`select millrace.start('orders', id::text) from public.orders order by id`);
-    await this.#work('read', (item, n) =>
-      n < 3 ? failed(item, { code: 'unreadable', message: 'the file has no text', permanent: true }) : completed(item),
-    );
-    await this.#work('price', (item, n) => {
-      if (n < 4) return failed(item, { code: 'rate_limited', message: 'the model asks for patience' });
-      const output = n === 5 ? nested(1000) : n === 6 ? { [hostile]: 'x'.repeat(1_000_000) } : { total: n };
-      return { ...completed(item, output), usage: { cost_usd: 0.004, input_tokens: 900, output_tokens: 80 } };
-    });
-    await this.#work('label', (item) => completed(item), 20);
-    await this.#work('invoice', (item, n) =>
-      n > 0 && n < 19
-        ? completed(item, { note: 'sent' })
-        : failed(item, { code: 'no_address', message: hostile, detail: 'nothing on line 3', permanent: true }),
-    );
-    await this.#work('ship', (item, n) => waiting(item, `job-${n}`), 10);
-    await this.rows(`insert into public.link (label, status) values ('tea', 'new'), ('coffee', 'new'), ($1, null)`, [
-      hostile,
-    ]);
-    await this.rows(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
-    await this.rows('select millrace.define($1)', [compiled(asking)]);
-    await this.rows(`select millrace.start('checks', '1')`);
-    await this.rows(
-      `insert into millrace.turns (run_id, stage_id, execution, seq, kind, content, usage, attempt_id, created_at)
-      select a.run_id, a.stage_id, 1, 1, 'model', jsonb_build_object('asked', 'Is it tea?', 'output', jsonb_build_array(
-          jsonb_build_object('type', 'function_call', 'name', 'look_up', 'arguments', $1::text))),
-        '{"input_tokens": 900, "output_tokens": 80, "cost_usd": 0.01}', a.id, millrace.now()
-      from millrace.attempts a join millrace.runs r on r.id = a.run_id
-      join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'checks'`,
-      [hostile],
-    );
-    await this.rows(`insert into millrace.operators (subject, role, payloads)
-      values ('vera', 'viewer', false), ('otto', 'operator', true), ('adam', 'admin', true)`);
-    await this.sweep();
-  }
-
-  /** Does a stage's work: of up to `most` rows, as `outcome` says. */
-  async #work(stage: string, outcome: (item: Row & { attempt: number; token: string }, n: number) => Row, most = 50) {
-    const worker = Worker.over(this.#worker as pg.Client, stage, 'orders');
-    const items = await worker.take(most);
-    await worker.report(...items.map((item, n) => outcome({ ...item }, n)));
-    await worker.leave();
-  }
-
-  /** More than a page should have to draw: 17 pipelines of 60 stages, and a run with ten thousand children. */
-  async crowd(): Promise<number> {
-    const stages = Array.from({ length: 60 }, (_, n) => ({
-      name: `s_${n}`,
-      ...(n > 0 && { needs: [`s_${Math.floor((n - 1) / 2)}`] }),
-    }));
-    const entity = { table: 'public.orders', key: 'id', projection: 'none' };
-    for (let n = 0; n < 17; n += 1)
-      await this.rows('select millrace.define($1)', [compiled({ pipeline: `wide_${n}`, entity, stages })]);
-    const run = await this.value<number>(`select max(r.id)::int from millrace.runs r
-      join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'orders'`);
-    await this.rows(
-      `with fan_out as (
-        insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, state, spawned, total, completed,
-          failed, created_at)
-        select a.run_id, a.stage_id, a.id, p.id, 'closed', 10000, 10000, 9000, 1000, millrace.now()
-        from millrace.attempts a, millrace.pipelines p
-        where a.run_id = $1 and p.name = 'wide_0' order by a.id limit 1
-        returning id, child_pipeline_id)
-      insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at, fan_out_id, item_key)
-      select p.id, p.current_version_id, n::text, 'completed', millrace.now(), millrace.now(), f.id, n::text
-      from fan_out f join millrace.pipelines p on p.id = f.child_pipeline_id, generate_series(1, 10000) n`,
-      [run],
-    );
-    return run;
   }
 
   /** A new browser window at an address of the page. */

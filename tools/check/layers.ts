@@ -13,6 +13,8 @@ interface Layer {
 const functions = 'supabase/functions';
 const runtime = `${functions}/_millrace`;
 const services = `${functions}/_services`;
+/** The shapes in which the door answers. */
+const answers = 'pages/operate/answers.ts';
 const askingModels = [`${runtime}/model`, `${runtime}/agents`];
 
 /** The layers from the ground up. A file that lies in none, such as an example, is free. */
@@ -32,7 +34,7 @@ const layers: Layer[] = [
   { folder: 'local/platform', mayImport: [runtime] },
   { folder: 'local/services', mayImport: ['local/platform', services, runtime] },
   { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'tools/command-arguments.ts', functions] },
-  { folder: 'cli', mayImport: ['local/platform', runtime] },
+  { folder: 'cli', mayImport: ['local/platform', runtime, 'pages/base/numbers.ts', 'pages/base/visible.ts', answers] },
   { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },

@@ -1,0 +1,121 @@
+// A verb over all runs that match a filter: first how many and how dear, then its way, which goes on without the terminal.
+import readline from 'node:readline/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import pc from 'picocolors';
+import { count, dollars } from '../../pages/base/numbers.ts';
+import type { Bulk } from '../../pages/operate/answers.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defined, textOf } from './asked.ts';
+import { moment } from './moments.ts';
+import { inertJson, line, say } from './say.ts';
+import { words } from './table.ts';
+
+/** Previews a bulk, asks, begins it and follows it to its end. Resolves to 1 where it met faults. */
+export async function actInBulk(
+  asked: Asked,
+  deed: Record<string, unknown>,
+  filter: Record<string, unknown>,
+): Promise<0 | 1> {
+  const reason = textOf(asked, 'reason');
+  if (!filter.pipeline) throw new CommandError('Name runs, or --pipeline and what else all of them have in common.', 2);
+  if (asked.values.yes && !reason)
+    throw new CommandError('--yes needs --reason TEXT: whoever looks next will want to know.', 2);
+  const preview = await asked.door.act<Bulk>({ verb: 'preview', do: deed, filter, ...(reason && { reason }) });
+  if (preview.preview.runs === '0') {
+    say(asked, preview, () => ['No run matches; nothing was done.']);
+    return 0;
+  }
+  const why = asked.values.yes ? reason : await consent(asked, preview, reason);
+  if (why === undefined) {
+    await asked.door.act({ verb: 'abort', bulk: preview.bulk, reason: 'not wanted after the preview' });
+    say(asked, preview, () => ['Nothing was done.']);
+    return 0;
+  }
+  await asked.door.act(defined({ verb: 'begin', bulk: preview.bulk, reason: why }));
+  return follow(asked, preview.bulk);
+}
+
+/** What a preview says: how many, of when and how dear. */
+function previewLines({ do: deed, filter, preview }: Bulk): string[] {
+  const { pipeline, before, ...others } = filter;
+  const about = Object.entries({ pipeline, ...others });
+  const stage = deed.stage ? ` at ${words(deed.stage)}` : '';
+  return [
+    pc.bold(
+      line(
+        `${deed.verb}${stage}: ${preview.runs} runs, the oldest of ${moment(preview.oldest)}, the newest of ${moment(preview.newest)}`,
+      ),
+    ),
+    line(
+      `of ${about.map(([name, value]) => `${name} ${words(typeof value === 'string' ? value : JSON.stringify(value))}`).join(', ')}`,
+    ),
+    line(
+      preview.cost_usd === null
+        ? 'What that costs nobody can tell: no run has told a cost.'
+        : `That costs about ${dollars(preview.cost_usd)}.`,
+    ),
+  ];
+}
+
+/** Asks at the terminal. Resolves to the reason; undefined where the answer is no. */
+async function consent(asked: Asked, preview: Bulk, given: string | undefined): Promise<string | undefined> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY || asked.json) {
+    process.stdout.write(`${asked.json ? inertJson(preview) : previewLines(preview).join('\n')}\n`);
+    await asked.door.act({ verb: 'abort', bulk: preview.bulk, reason: 'nobody there to ask' });
+    throw new CommandError('Nothing was done, since nobody can be asked here: say --yes --reason TEXT.', 2);
+  }
+  process.stdout.write(`${previewLines(preview).join('\n')}\n`);
+  const terminal = readline.createInterface({ input: process.stdin, output: process.stdout });
+  // Ctrl-C and ctrl-D are a no.
+  const closed = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)));
+  const ask = (question: string) => Promise.race([terminal.question(question).catch(() => undefined), closed]);
+  try {
+    const answer = await ask(`${preview.do.verb} ${preview.preview.runs} runs? [y/N] `);
+    if (!/^y(es)?$/i.test(answer?.trim() ?? '')) return undefined;
+    return given ?? ((await ask('Why? '))?.trim() || undefined);
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Helps a bulk on until it is over, and tells how far it is. */
+async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
+  const isShown = process.stdout.isTTY && !asked.json;
+  const leave = () => {
+    process.stdout.write(`\nIt goes on by itself; npx millrace cancel --bulk ${bulk} ends it.\n`);
+    process.exit(130);
+  };
+  process.once('SIGINT', leave);
+  for (let before = -1; ; ) {
+    const now = await asked.door
+      .act<Bulk>({ verb: 'continue', bulk })
+      .catch(() => asked.door.act<Bulk>({ verb: 'status', bulk }));
+    const come = now.done + now.passed_over + now.faults;
+    if (isShown) process.stdout.write(`\r\u001b[K${line(progress(now))}`);
+    if (now.state !== 'running') {
+      process.off('SIGINT', leave);
+      if (isShown) process.stdout.write('\r\u001b[K');
+      say(asked, now, () => [progress(now), ...faultLines(now)]);
+      return now.state === 'done' && now.faults === 0 ? 0 : 1;
+    }
+    // What is left is held by somebody.
+    if (come === before) await delay(1000);
+    before = come;
+  }
+}
+
+const progress = (bulk: Bulk) =>
+  `bulk ${bulk.bulk} is ${bulk.state}: ${count(bulk.done)} of ${bulk.preview.runs} done, ` +
+  `${count(bulk.passed_over)} passed over, ${count(bulk.faults)} faults`;
+
+const faultLines = ({ faults_by_run = [] }: Bulk) =>
+  faults_by_run
+    .slice(0, 10)
+    .map(({ run, code, message }) => pc.red(line(`  run ${run}: ${words(code)}: ${words(message)}`)));
+
+/** Ends a bulk; what it has done stays done. */
+export async function abortBulk(asked: Asked, bulk: number): Promise<0> {
+  const ended = await asked.door.act<Bulk>(defined({ verb: 'abort', bulk, reason: textOf(asked, 'reason') }));
+  say(asked, ended, () => [progress(ended)]);
+  return 0;
+}

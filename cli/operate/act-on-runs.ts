@@ -1,0 +1,81 @@
+// millrace retry, cancel, reset, skip, fail and hurry: of the runs that are named, or of all that a filter finds.
+import { CommandError } from '../project/command-error.ts';
+import { abortBulk, actInBulk } from './act-in-bulk.ts';
+import {
+  type Asked,
+  defined,
+  defineOperate,
+  filterOf,
+  filterOptions,
+  filterUsage,
+  numberIn,
+  numberOf,
+  type OptionName,
+  textOf,
+} from './asked.ts';
+import { line, say } from './say.ts';
+import { words } from './table.ts';
+
+type RunVerb = 'retry' | 'cancel' | 'reset' | 'skip' | 'fail' | 'hurry';
+
+const onRuns = (verb: RunVerb, does: string, ...takes: OptionName[]) =>
+  defineOperate({
+    usage: `npx millrace ${verb} RUN … [--reason TEXT] [--remote[=REF]]
+npx millrace ${verb} --pipeline P [FILTER] [--yes --reason TEXT]
+  ${does}
+  Over a filter it shows first how many and how dear, and asks; --yes is for scripts.
+${filterUsage}`,
+    takes: [...filterOptions, 'reason', 'yes', ...takes],
+    run: (asked) => actOnRuns(verb, asked),
+  });
+
+export const retry = onRuns('retry', 'Goes on where runs failed; what was done before stays.');
+export const cancel = onRuns(
+  'cancel',
+  'Ends runs. With --bulk N it ends a bulk; what that has done stays done.',
+  'bulk',
+);
+export const reset = onRuns('reset', 'Does runs anew, all of them or --from STAGE on.', 'from');
+export const skip = onRuns('skip', 'Goes on without --stage STAGE.');
+export const fail = onRuns(
+  'fail',
+  'Fails --stage STAGE with --message TEXT; --permanent: without a retry.',
+  'message',
+  'permanent',
+);
+export const hurry = onRuns('hurry', 'Lets retries that wait in backoff go at once.');
+
+/** What a verb does, of which only some take a stage: reset's is the one to begin from. */
+function deedOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {
+  const stage = textOf(asked, 'stage');
+  const own =
+    verb === 'reset' ? textOf(asked, 'from') : inBulk && verb !== 'skip' && verb !== 'fail' ? undefined : stage;
+  if ((verb === 'skip' || verb === 'fail') && !stage) throw new CommandError(`${verb} needs --stage.`, 2);
+  if (verb === 'fail' && !textOf(asked, 'message')) throw new CommandError('fail needs --message TEXT, the error.', 2);
+  return defined({
+    verb,
+    stage: own,
+    message: textOf(asked, 'message'),
+    permanent: asked.values.permanent === true ? true : undefined,
+  });
+}
+
+/** Does a verb. Resolves to 1 where a bulk met faults. */
+async function actOnRuns(verb: RunVerb, asked: Asked): Promise<0 | 1> {
+  const bulk = numberOf(asked, 'bulk');
+  if (bulk !== undefined) return abortBulk(asked, bulk);
+  const filter = filterOf(asked);
+  if (asked.words.length === 0) return actInBulk(asked, deedOf(verb, asked, true), filter);
+  const { stage, ...others } = filter;
+  if (Object.keys(others).length > 0) throw new CommandError('Name runs, or a filter, not both.', 2);
+  const deed = deedOf(verb, asked, false);
+  const runs = asked.words.map((word) => numberIn(word, 'RUN'));
+  for (const run of runs) {
+    const done = await asked.door.act<{ status: string; line: number; attempts?: number }>(
+      defined({ ...deed, run, reason: textOf(asked, 'reason') }),
+    );
+    const what = done.attempts === undefined ? `is ${done.status}` : `has ${done.attempts} retries that go at once`;
+    say(asked, done, () => [line(`Run ${run} ${words(what)} (line ${done.line} of the journal).`)]);
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+// millrace pause, unpause and throttle: a pipeline, a stage, or a limit that several share.
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defined, defineOperate, numberIn, numberOf, textOf } from './asked.ts';
+import { moment } from './moments.ts';
+import { line, say } from './say.ts';
+import { words } from './table.ts';
+
+const switching = (verb: 'pause' | 'unpause', does: string) =>
+  defineOperate({
+    usage: `npx millrace ${verb} PIPELINE [STAGE] [--reason TEXT] [--remote[=REF]]\n  ${does}`,
+    takes: ['reason'],
+    run: (asked) => switchStage(verb, asked),
+  });
+
+export const pause = switching('pause', 'Hands out no work; what is in work goes on, and what comes in waits.');
+export const unpause = switching('unpause', 'Hands out work again.');
+
+async function switchStage(verb: 'pause' | 'unpause', asked: Asked): Promise<0> {
+  const [pipeline, stage] = asked.words;
+  if (!pipeline) throw new CommandError('Name a pipeline, or a pipeline and a stage.', 2);
+  const request = defined({ verb, pipeline, stage, reason: textOf(asked, 'reason') });
+  const done = await asked.door.act<{ line: number; now?: string }>(request);
+  const what = [pipeline, stage].filter(Boolean).map(words).join('.');
+  say(asked, done, () => [
+    line(
+      verb === 'pause'
+        ? `${what} is paused: what is in work goes on, what comes in waits.`
+        : words(done.now ?? `${what} goes on.`),
+    ),
+  ]);
+  return 0;
+}
+
+/** The rate that "10/60" is: ten starts in sixty seconds. */
+function rateIn(text: string): { count: number; per_seconds: number } {
+  const [, many, seconds] = /^(\d+)\/(\d+)s?$/.exec(text) ?? [];
+  if (!many || !seconds) throw new CommandError('--rate is COUNT/SECONDS, such as 10/60.', 2);
+  return { count: numberIn(many, '--rate'), per_seconds: numberIn(seconds, '--rate') };
+}
+
+export const throttle = defineOperate({
+  usage: `npx millrace throttle PIPELINE STAGE --rate COUNT/SECONDS --minutes N --reason TEXT [--remote[=REF]]
+  Holds over the definition's limits for so long; what is in work goes on.
+  --in-flight N   so many at once, in place of --rate or beside it
+  --shared LIMIT  a limit that several stages share, in place of PIPELINE STAGE
+  --end           ends the throttle`,
+  takes: ['rate', 'in-flight', 'minutes', 'reason', 'shared', 'end'],
+  run: throttleStage,
+});
+
+async function throttleStage(asked: Asked): Promise<0> {
+  const [pipeline, stage] = asked.words;
+  const shared = textOf(asked, 'shared');
+  if (shared === undefined && !stage) throw new CommandError('Name a pipeline and a stage, or --shared LIMIT.', 2);
+  const place = shared === undefined ? { pipeline, stage } : { limit: shared };
+  const what = words(shared ?? `${pipeline}.${stage}`);
+  const reason = textOf(asked, 'reason');
+  if (asked.values.end) {
+    const request = defined({ verb: 'unthrottle', ...place, reason });
+    say(asked, await asked.door.act(request), () => [line(`${what} goes by its definition again.`)]);
+    return 0;
+  }
+  const rate = textOf(asked, 'rate');
+  const limits = defined({
+    rate: rate === undefined ? undefined : rateIn(rate),
+    max_in_flight: numberOf(asked, 'in-flight'),
+  });
+  const minutes = numberOf(asked, 'minutes');
+  if (Object.keys(limits).length === 0)
+    throw new CommandError('Say how much: --rate COUNT/SECONDS, --in-flight N, or both.', 2);
+  if (minutes === undefined || !reason)
+    throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
+  const done = await asked.door.act<{ until: string }>({ verb: 'throttle', ...place, limits, minutes, reason });
+  say(asked, done, () => [line(`${what} is throttled until ${moment(done.until)}; what is in work goes on.`)]);
+  return 0;
+}

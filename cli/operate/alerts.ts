@@ -1,0 +1,115 @@
+// millrace alerts and millrace silence: what somebody should look at, and who is not to hear of it for a while.
+import pc from 'picocolors';
+import type { Alert } from '../../pages/operate/answers.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
+import { moment } from './moments.ts';
+import { moreLine } from './runs.ts';
+import { line, readLists, say } from './say.ts';
+import { type Column, table, terminalWidth, words } from './table.ts';
+
+const columns: Column[] = [
+  { head: 'alert', right: true },
+  { head: 'since' },
+  { head: 'until', goes: 1 },
+  { head: 'pipeline', least: 8, goes: 3 },
+  { head: 'stage', least: 8, goes: 2 },
+  { head: 'seen to by', least: 6, goes: 4 },
+  { head: 'what', least: 40, wraps: true },
+];
+
+export const alerts = defineOperate({
+  usage: `npx millrace alerts [PIPELINE] [--all] [--remote[=REF]]
+  Alerts that are open, or all, the newest first.
+  --limit N (20), --cursor NEXT`,
+  takes: ['pipeline', 'all', 'limit', 'cursor'],
+  run: listAlerts,
+});
+
+async function listAlerts(asked: Asked): Promise<0> {
+  const query = defined({
+    pipeline: pipelineOf(asked),
+    open: asked.values.all ? undefined : true,
+    limit: numberOf(asked, 'limit') ?? 20,
+    cursor: textOf(asked, 'cursor'),
+  });
+  const answer = await readLists<{ alerts: Alert[]; next: string | null }>(asked.door, 'alerts', query, 'alerts');
+  say(asked, answer, () => {
+    if (answer.alerts.length === 0)
+      return [asked.values.all ? 'There was no alert.' : 'No alert is open.', ...moreLine(answer.next)];
+    const rows = answer.alerts.map((of) => [
+      String(of.id),
+      moment(of.raised_at),
+      of.resolved_at ? moment(of.resolved_at) : '',
+      words(of.pipeline),
+      words(of.stage),
+      words(of.acknowledged_by),
+      words(of.message),
+    ]);
+    const tone = (text: string, row: number) => (answer.alerts[row]?.resolved_at ? pc.dim(text) : text);
+    return [...table(columns, rows, terminalWidth(), tone), ...moreLine(answer.next)];
+  });
+  return 0;
+}
+
+export const silence = defineOperate({
+  usage: `npx millrace silence ALERT --minutes N --reason TEXT [--remote[=REF]]
+  Tells nobody of alerts like this one for so long; they are raised and listed all the same.
+  --pipeline P --stage S --kind K  in place of ALERT; --all for every alert
+  --end  ends the silence whose number stands in the place of ALERT`,
+  takes: ['pipeline', 'stage', 'kind', 'minutes', 'reason', 'end', 'all'],
+  run: actOnSilence,
+});
+
+async function actOnSilence(asked: Asked): Promise<0> {
+  const [word] = asked.words;
+  const reason = textOf(asked, 'reason');
+  const like = defined({
+    pipeline: textOf(asked, 'pipeline'),
+    stage: textOf(asked, 'stage'),
+    kind: textOf(asked, 'kind'),
+  });
+  if (asked.values.end) {
+    if (word === undefined) throw new CommandError('Name the silence that is to end.', 2);
+    const request = { verb: 'unsilence', silence: numberIn(word, 'SILENCE'), reason };
+    say(asked, await asked.door.act(defined(request)), () => [`Silence ${word} has ended.`]);
+    return 0;
+  }
+  const minutes = numberOf(asked, 'minutes');
+  if (word === undefined && Object.keys(like).length === 0 && !asked.values.all) {
+    throw new CommandError('Name an alert, or --pipeline, --stage or --kind, or say --all.', 2);
+  }
+  if (minutes === undefined || !reason)
+    throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
+  const request = {
+    verb: 'silence',
+    ...like,
+    alert: word === undefined ? undefined : numberIn(word, 'ALERT'),
+    minutes,
+    reason,
+  };
+  const done = await asked.door.act<{ silence: number; until: string }>(defined(request));
+  say(asked, done, () => [
+    line(
+      `Silence ${done.silence} holds until ${moment(done.until)}; npx millrace silence ${done.silence} --end ends it.`,
+    ),
+  ]);
+  return 0;
+}
+
+export const acknowledge = defineOperate({
+  usage: `npx millrace acknowledge ALERT [--reason TEXT] [--remote[=REF]]
+  Says that you see to it: nobody is reminded of it any more.`,
+  takes: ['reason'],
+  run: seeToAlert,
+});
+
+async function seeToAlert(asked: Asked): Promise<0> {
+  const [word] = asked.words;
+  if (word === undefined) throw new CommandError('Name the alert.', 2);
+  const request = { verb: 'acknowledge', alert: numberIn(word, 'ALERT'), reason: textOf(asked, 'reason') };
+  say(asked, await asked.door.act(defined(request)), () => [
+    `You see to alert ${word}: nobody is reminded of it any more.`,
+  ]);
+  return 0;
+}

@@ -1,0 +1,104 @@
+// The database's functions for operators, asked through the Data API as the page asks them, and nothing else.
+import { visible } from '../../pages/base/visible.ts';
+import { CommandError } from '../project/command-error.ts';
+import type { Reach } from './reach-project.ts';
+
+const answerTimeMs = 20_000;
+
+/** What the door says when it does not do as it is asked. */
+export interface Refused {
+  code?: string;
+  message?: string;
+  hint?: string;
+}
+
+/** A refusal of the door (exit code 3), or a project that does not answer as one of Millrace (4). */
+export class DoorError extends CommandError {
+  readonly refused: Refused;
+
+  constructor(exitCode: 3 | 4, refused: Refused) {
+    super([refused.message, refused.hint].filter(Boolean).map(String).map(visible).join('\n'), exitCode);
+    this.refused = refused;
+  }
+}
+
+export interface Door {
+  /** Reads what an operator may, such as `runs`. */
+  read<Answer>(name: string, query?: Record<string, unknown>): Promise<Answer>;
+  /** Does a verb, at most once: the request has a number of its own. */
+  act<Answer>(request: Record<string, unknown>): Promise<Answer>;
+}
+
+/** Opens the door of a project. */
+export function openDoor(reach: Reach): Door {
+  return {
+    read: (name, query = {}) => ask(reach, `millrace_${name}`, { p_query: query }),
+    act: (request) => {
+      const isLook = request.verb === 'status' || request.verb === 'continue';
+      const numbered = isLook ? request : { request_id: crypto.randomUUID(), ...request };
+      return ask(reach, 'millrace_act', { p_request: { ...numbered, operator: reach.operator } });
+    },
+  };
+}
+
+async function ask<Answer>({ url, headers }: Reach, name: string, body: unknown): Promise<Answer> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(`${url}/rest/v1/rpc/${name}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(answerTimeMs),
+    });
+    text = await response.text();
+  } catch (error) {
+    throw new DoorError(4, {
+      message: `${url} ${silence(error as Silence)}`,
+      hint: 'Look at its address and your connection.',
+    });
+  }
+  const said = parsed(text);
+  if (response.ok && said) return said as Answer;
+  throw faultOf(url, name, response.status, said);
+}
+
+type Silence = Error & { cause?: { code?: string; message?: string } };
+
+function silence(error: Silence): string {
+  if (error.name === 'TimeoutError') return `did not answer within ${answerTimeMs / 1000} s.`;
+  return `cannot be reached (${error.cause?.code ?? error.cause?.message ?? error.message}).`;
+}
+
+/** The object that a text is as JSON; undefined for anything else. */
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const said = JSON.parse(text);
+    return said !== null && typeof said === 'object' ? said : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function faultOf(url: string, name: string, status: number, said: Refused | undefined): DoorError {
+  if (said?.code === 'PGRST202') {
+    return new DoorError(4, {
+      ...said,
+      message: `${url} has no function ${name}.`,
+      hint: 'Millrace is not installed there, or is of another release than this command: compare with npx millrace doctor.',
+    });
+  }
+  if (said?.message && status < 500) {
+    return new DoorError(3, { code: said.code, message: sentence(said.message), hint: said.hint ?? undefined });
+  }
+  const told = said?.message
+    ? `: ${said.message}`
+    : status === 200
+      ? ' with something that is no answer of Millrace.'
+      : '.';
+  return new DoorError(4, { code: said?.code, message: `${url} answered with ${status}${told}` });
+}
+
+/** The database's messages begin small and end without a point. */
+const sentence = (message: string) =>
+  `${message[0]?.toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`;

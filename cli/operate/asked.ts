@@ -1,0 +1,142 @@
+// What somebody asks of an operator's command: its options, read, and the door that it asks.
+import type { ParseArgsOptionDescriptor } from 'node:util';
+import { type Command, defineCommand, remoteOption } from '../define-command.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Door, openDoor } from './ask-door.ts';
+import { type Reach, reachProject } from './reach-project.ts';
+
+const word = { type: 'string' } as const;
+const flag = { type: 'boolean' } as const;
+
+/** All options of all operator's commands. */
+const options = {
+  pipeline: word,
+  stage: word,
+  status: word,
+  error: word,
+  entity: word,
+  label: word,
+  trace: word,
+  parent: word,
+  since: word,
+  before: word,
+  limit: word,
+  cursor: word,
+  reason: word,
+  yes: flag,
+  from: word,
+  message: word,
+  permanent: flag,
+  bulk: word,
+  minutes: word,
+  rate: word,
+  'in-flight': word,
+  shared: word,
+  end: flag,
+  kind: word,
+  all: flag,
+  by: word,
+  verb: word,
+  run: word,
+  attempt: word,
+  port: word,
+  act: flag,
+} as const satisfies Record<string, ParseArgsOptionDescriptor>;
+
+export type OptionName = keyof typeof options;
+
+/** Which runs a list or a bulk is about. */
+export const filterOptions = [
+  ...(['pipeline', 'stage', 'status', 'error', 'entity', 'label', 'trace', 'parent', 'since', 'before'] as const),
+];
+
+/** The filter's options, for the usage of a command that takes them. */
+export const filterUsage = `  --pipeline P --stage S --status running|completed|failed|cancelled --error CODE --entity KEY --label TEXT
+  --trace UUID --parent RUN --since 2h --before 2026-11-21T08:00:00Z`;
+
+export interface Asked {
+  /** What stands behind the command's name. */
+  words: string[];
+  values: { [Name in OptionName]?: string | boolean };
+  door: Door;
+  reach: Reach;
+  /** One line for programs, in place of what people read. */
+  json: boolean;
+}
+
+interface Definition {
+  usage: string;
+  takes: readonly OptionName[];
+  /** Resolves to the exit code: 1 where something is wrong. */
+  run(asked: Asked): Promise<0 | 1>;
+}
+
+/** Makes a command that asks the door of a project, with the options that it takes. It prints for itself. */
+export function defineOperate({ usage, takes, run }: Definition): Command {
+  return defineCommand({
+    usage,
+    takesWords: true,
+    options: { ...remoteOption, ...Object.fromEntries(takes.map((name) => [name, options[name]])) },
+    run: async ({ values: { workdir, json, remote, help, ...values }, words }) => {
+      const reach = reachProject({ remote, workdir });
+      process.exitCode = await run({ words, values, reach, door: openDoor(reach), json });
+      return '';
+    },
+  });
+}
+
+/** The text of an option. */
+export function textOf({ values }: Pick<Asked, 'values'>, name: OptionName): string | undefined {
+  const value = values[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The whole number that a word is; `what` names it in the CommandError about any other. */
+export function numberIn(text: string, what: string): number {
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(number) || number < 1) {
+    throw new CommandError(`${what} is ${JSON.stringify(text.slice(0, 60))}, but must be a whole number from 1 on.`, 2);
+  }
+  return number;
+}
+
+/** The number of an option, undefined where it is left out. */
+export function numberOf(asked: Pick<Asked, 'values'>, name: OptionName): number | undefined {
+  const text = textOf(asked, name);
+  return text === undefined ? undefined : numberIn(text, `--${name}`);
+}
+
+const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time of an option: 30m, 2h or 7d ago, or a time that the door reads. */
+function timeOf(asked: Pick<Asked, 'values'>, name: OptionName): string | undefined {
+  const text = textOf(asked, name);
+  const [, many, unit] = /^(\d{1,6})([mhd])$/.exec(text ?? '') ?? [];
+  if (!many) return text;
+  return new Date(Date.now() - Number(many) * unitMs[unit as keyof typeof unitMs]).toISOString();
+}
+
+/** The filter that the options make, as the door takes it. */
+export function filterOf(asked: Pick<Asked, 'values'>): Record<string, unknown> {
+  return defined({
+    pipeline: textOf(asked, 'pipeline'),
+    stage: textOf(asked, 'stage'),
+    status: textOf(asked, 'status'),
+    error_code: textOf(asked, 'error'),
+    entity: textOf(asked, 'entity'),
+    label: textOf(asked, 'label'),
+    trace: textOf(asked, 'trace'),
+    parent: numberOf(asked, 'parent'),
+    since: timeOf(asked, 'since'),
+    before: timeOf(asked, 'before'),
+  });
+}
+
+/** Leaves out what is not there. */
+export const defined = (fields: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** The first word as the pipeline, where --pipeline does not say it. */
+export function pipelineOf(asked: Pick<Asked, 'values' | 'words'>): string | undefined {
+  return textOf(asked, 'pipeline') ?? asked.words[0];
+}

@@ -1,0 +1,67 @@
+// millrace journal: who did what, when, why and to how many.
+import type { Line } from '../../pages/operate/answers.ts';
+import { type Asked, defined, defineOperate, filterOf, numberOf, pipelineOf, textOf } from './asked.ts';
+import { moment } from './moments.ts';
+import { moreLine } from './runs.ts';
+import { readLists, say } from './say.ts';
+import { type Column, table, terminalWidth, words } from './table.ts';
+
+const columns: Column[] = [
+  { head: 'line', right: true, goes: 2 },
+  { head: 'when' },
+  { head: 'who', least: 8 },
+  { head: 'verb' },
+  { head: 'of', least: 8 },
+  { head: 'runs', right: true, goes: 1 },
+  { head: 'why', least: 12, wraps: true },
+];
+
+/** What a line is about: a pipeline and a stage, one run, a bulk, or what else the verb was done to. */
+function about({ pipeline, stage, run_ids = [], bulk, outcome = {} }: Line): string {
+  const place = [pipeline, stage].filter(Boolean).join('.');
+  const one = bulk ? `bulk ${bulk}` : run_ids.length === 1 ? `run ${run_ids[0]}` : '';
+  const [other] = ['alert', 'silence', 'limit', 'channel', 'subject'].filter((name) => outcome[name] !== undefined);
+  return [place, one || (other && `${other} ${outcome[other]}`)].filter(Boolean).join(' ');
+}
+
+export function journalLines(lines: Line[], width: number): string[] {
+  const rows = lines.map((of) => [
+    String(of.line),
+    moment(of.at),
+    words(of.by),
+    words(of.verb),
+    words(about(of)),
+    of.runs && of.runs > 1 ? String(of.runs) : '',
+    words(of.reason),
+  ]);
+  return table(columns, rows, width);
+}
+
+export const journal = defineOperate({
+  usage: `npx millrace journal [PIPELINE] [--remote[=REF]]
+  Who did what, when, why and to how many, the newest first.
+  --run N --bulk N --by WHO --verb VERB --since 2h --before TIME --limit N (20), --cursor NEXT`,
+  takes: ['pipeline', 'run', 'bulk', 'by', 'verb', 'since', 'before', 'limit', 'cursor'],
+  run: listLines,
+});
+
+async function listLines(asked: Asked): Promise<0> {
+  const { since, before } = filterOf(asked);
+  const query = defined({
+    pipeline: pipelineOf(asked),
+    run: numberOf(asked, 'run'),
+    bulk: numberOf(asked, 'bulk'),
+    by: textOf(asked, 'by'),
+    verb: textOf(asked, 'verb'),
+    since,
+    before,
+    limit: numberOf(asked, 'limit') ?? 20,
+    cursor: textOf(asked, 'cursor'),
+  });
+  const answer = await readLists<{ lines: Line[]; next: string | null }>(asked.door, 'journal', query, 'lines');
+  say(asked, answer, () => [
+    ...(answer.lines.length > 0 ? journalLines(answer.lines, terminalWidth()) : ['The journal has no such line.']),
+    ...moreLine(answer.next),
+  ]);
+  return 0;
+}

@@ -1,0 +1,134 @@
+// millrace runs and millrace dead: what a filter finds, and what has failed for good, by stage and code.
+import pc from 'picocolors';
+import type { DeadGroup, ListedRun } from '../../pages/operate/answers.ts';
+import {
+  type Asked,
+  defined,
+  defineOperate,
+  filterOf,
+  filterOptions,
+  filterUsage,
+  numberOf,
+  pipelineOf,
+  textOf,
+} from './asked.ts';
+import { between, moment } from './moments.ts';
+import { line, readLists, say } from './say.ts';
+import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
+
+const runColumns: Column[] = [
+  { head: 'run', right: true },
+  { head: 'pipeline', least: 6, goes: 3 },
+  { head: 'row', least: 8 },
+  { head: 'status' },
+  { head: 'began', goes: 5 },
+  { head: 'took', right: true, goes: 4 },
+  { head: 'at', least: 8, goes: 2 },
+  { head: 'error', least: 16, goes: 1 },
+];
+
+/** Where a run stands, and why it failed or waits; of one that failed, what failed. */
+function standing({ at = [], status }: ListedRun): [string, string] {
+  const failed = at.filter(({ state }) => state === 'failed');
+  const shown = status === 'failed' && failed.length > 0 ? failed : at;
+  const error = shown.find((one) => one.error)?.error;
+  return [
+    shown.map(({ stage, state }) => (status === 'failed' ? stage : `${stage} ${state}`)).join(', '),
+    error ? [error.code, error.message].filter(Boolean).join(': ') : '',
+  ];
+}
+
+const tones: Record<string, (text: string) => string> = {
+  failed: pc.red,
+  completed: pc.green,
+  cancelled: pc.dim,
+  running: pc.cyan,
+};
+
+/** Colours the word of a state. */
+export const toned = (text: string) => (tones[text.trim()] ?? String)(text);
+
+/** A table of runs; without their pipeline where all are of one that was asked for. */
+export function runLines(runs: ListedRun[], width: number, isOfOne = false): string[] {
+  const rows = runs.map((run) => [
+    String(run.run),
+    isOfOne ? '' : words(run.pipeline),
+    words(run.label ?? run.entity),
+    run.status,
+    moment(run.began_at),
+    between(run.began_at, run.ended_at),
+    ...standing(run).map(words),
+  ]);
+  return table(runColumns, rows, width, (text, _row, head) => (head === 'status' ? toned(text) : text));
+}
+
+export const runs = defineOperate({
+  usage: `npx millrace runs [PIPELINE] [--remote[=REF]]
+  Runs, the newest first.
+${filterUsage}
+  --limit N (20), --cursor NEXT`,
+  takes: [...filterOptions, 'limit', 'cursor'],
+  run: listRuns,
+});
+
+async function listRuns(asked: Asked): Promise<0> {
+  const query = defined({
+    ...filterOf(asked),
+    pipeline: pipelineOf(asked),
+    limit: numberOf(asked, 'limit') ?? 20,
+    cursor: textOf(asked, 'cursor'),
+  });
+  const answer = await readLists<{ runs: ListedRun[]; next: string | null }>(asked.door, 'runs', query, 'runs');
+  say(asked, answer, () => [
+    ...(answer.runs.length > 0
+      ? runLines(answer.runs, terminalWidth(), query.pipeline !== undefined)
+      : ['No run matches.']),
+    ...moreLine(answer.next),
+  ]);
+  return 0;
+}
+
+/** How to go on with a list that does not end here. */
+export const moreLine = (next: string | null) =>
+  next ? [pc.dim(line(`There may be more: --cursor ${words(next)}`))] : [];
+
+const deadColumns: Column[] = [
+  { head: 'pipeline', least: 8 },
+  { head: 'stage', least: 8 },
+  { head: 'error', least: 10 },
+  { head: 'runs', right: true },
+  { head: 'oldest', goes: 2 },
+  { head: 'newest', goes: 1 },
+];
+
+export const dead = defineOperate({
+  usage: `npx millrace dead [PIPELINE] [--remote[=REF]]
+  What failed for good, by stage and error.`,
+  takes: ['pipeline'],
+  run: listDead,
+});
+
+async function listDead(asked: Asked): Promise<0> {
+  const query = defined({ pipeline: pipelineOf(asked) });
+  const answer = await readLists<{ groups: DeadGroup[] }>(asked.door, 'dead_letters', query, 'groups');
+  say(asked, answer, ({ groups }) => {
+    const [first] = groups;
+    if (!first) return ['No run has failed for good.'];
+    const rows = groups.map((group) => [
+      words(group.pipeline),
+      words(group.stage),
+      words(group.error_code),
+      group.runs,
+      moment(group.oldest),
+      moment(group.newest),
+    ]);
+    const [pipeline, stage, code] = [first.pipeline, first.stage, first.error_code].map(shellWord);
+    return [
+      ...table(deadColumns, rows, terminalWidth(), (text, _row, head) => (head === 'runs' ? pc.red(text) : text)),
+      // To be pasted, so never cut.
+      pc.dim(`Look: npx millrace runs ${pipeline} --status failed --stage ${stage} --error ${code}`),
+      pc.dim(`Retry: npx millrace retry --pipeline ${pipeline} --stage ${stage} --error ${code}`),
+    ];
+  });
+  return 0;
+}

@@ -1,0 +1,43 @@
+// What commands print: lines for people, JSON for programs, neither able to steer a terminal.
+import type { Door } from './ask-door.ts';
+import { DoorError } from './ask-door.ts';
+import type { Asked } from './asked.ts';
+import { clip, terminalWidth } from './table.ts';
+
+// Controls of the second set, and what turns a line round or hides, which JSON leaves as they are.
+const unescaped = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** JSON in one line, in which a terminal finds nothing to obey. */
+export function inertJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    unescaped,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Prints an answer: as it is for programs, or the lines that `told` makes of it. */
+export function say<Answer>({ json }: Pick<Asked, 'json'>, answer: Answer, told: (answer: Answer) => string[]): void {
+  const lines = json ? [inertJson(answer)] : told(answer);
+  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** A line that ends where the terminal does. */
+export const line = (text: string) => clip(text, terminalWidth());
+
+/** Reads, and makes sure that these lists are in the answer: a project of another release may answer in another shape. */
+export async function readLists<Answer>(
+  door: Door,
+  name: string,
+  query: Record<string, unknown>,
+  ...lists: (keyof Answer & string)[]
+): Promise<Answer> {
+  const answer = await door.read<Answer>(name, query);
+  const missing = lists.find((list) => !Array.isArray(answer[list]));
+  if (missing) {
+    throw new DoorError(4, {
+      message: `millrace_${name} answers without ${missing}: the project is of another release than this command.`,
+      hint: 'Compare them with npx millrace doctor.',
+    });
+  }
+  return answer;
+}

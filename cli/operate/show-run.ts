@@ -1,0 +1,129 @@
+// millrace show: one run, where it stands and why, its attempts, children and what people did to it; or one attempt's result.
+import { inspect } from 'node:util';
+import pc from 'picocolors';
+import { dollars, span } from '../../pages/base/numbers.ts';
+import { visible } from '../../pages/base/visible.ts';
+import type { Attempt, Fault, Payload, Run } from '../../pages/operate/answers.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
+import { journalLines } from './journal.ts';
+import { between, moment } from './moments.ts';
+import { toned } from './runs.ts';
+import { line, readLists, say } from './say.ts';
+import { type Column, table, terminalWidth, words } from './table.ts';
+
+const mostAttempts = 30;
+
+export const show = defineOperate({
+  usage: `npx millrace show RUN [--remote[=REF]]
+  Where a run stands and why, its attempts, its children and what people did to it.
+  --attempt N  in place of RUN: one attempt, with the whole of its error and its result`,
+  takes: ['attempt'],
+  run: showRun,
+});
+
+async function showRun(asked: Asked): Promise<0> {
+  const attempt = numberOf(asked, 'attempt');
+  if (attempt !== undefined) return showAttempt(asked, attempt);
+  const [word] = asked.words;
+  if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
+  const query = { run: numberIn(word, 'RUN') };
+  const run = await readLists<Run>(asked.door, 'run', query, 'stages', 'attempts', 'children', 'journal');
+  say(asked, run, () => [
+    ...summary(run),
+    '',
+    ...stageLines(run),
+    ...(run.children.length > 0 ? ['', ...childLines(run)] : []),
+    '',
+    ...attemptLines(run.attempts),
+    ...(run.journal.length > 0 ? ['', ...journalLines(run.journal, terminalWidth())] : []),
+  ]);
+  return 0;
+}
+
+function summary(run: Run): string[] {
+  const took = `${run.ended_at ? 'took' : 'runs for'} ${between(run.began_at, run.ended_at)}`;
+  const cost = run.cost_usd === null ? '' : ` · ${dollars(run.cost_usd)}`;
+  const faults = (run.at ?? []).filter(({ error }) => error);
+  return [
+    pc.bold(line(`run ${run.run} of ${words(run.pipeline)}: ${run.status}`)),
+    line(`row ${words(run.entity)} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
+    line(
+      `began ${moment(run.began_at)} · ${took} · version ${run.version}${cost}${run.parent ? ` · child of run ${run.parent}` : ''}`,
+    ),
+    ...faults.map(({ stage, error }) => pc.red(line(`${words(stage)}: ${told(error)}`))),
+  ];
+}
+
+const told = (error: Fault | undefined) =>
+  error ? words([error.code, error.message, error.hint, error.detail].filter(Boolean).join(': ')) : '';
+
+function stageLines({ stages }: Run): string[] {
+  const columns: Column[] = [{ head: 'stage', least: 10 }, { head: 'state' }, { head: 'needs', least: 8, goes: 1 }];
+  const rows = stages.map(({ stage, state, needs }) => [words(stage), words(state), words(needs.join(', '))]);
+  return table(columns, rows, terminalWidth(), (text, _row, head) => (head === 'state' ? toned(text) : text));
+}
+
+function childLines({ children }: Run): string[] {
+  return children.map((of) =>
+    line(
+      `${words(of.stage)}: ${of.spawned} children in ${words(of.pipeline)}, ${of.completed} completed, ${of.failed} failed, ` +
+        `${of.cancelled} cancelled`,
+    ),
+  );
+}
+
+const attemptColumns: Column[] = [
+  { head: 'attempt', right: true },
+  { head: 'stage', least: 8 },
+  { head: 'try', right: true, goes: 3 },
+  { head: 'state' },
+  { head: 'queued', goes: 4 },
+  { head: 'waited', right: true, goes: 2 },
+  { head: 'took', right: true, goes: 1 },
+  { head: 'error', least: 16, goes: 0, wraps: true },
+];
+
+/** How long something took, which may not have begun or ended. */
+const took = (from: string | undefined, to: string | undefined) =>
+  from && to ? span(Date.parse(to) - Date.parse(from)) : '';
+
+function attemptLines(attempts: Attempt[]): string[] {
+  const shown = attempts.slice(-mostAttempts);
+  const rows = shown.map((of) => [
+    String(of.attempt),
+    words(of.stage),
+    String(of.number),
+    of.superseded ? 'superseded' : of.state,
+    moment(of.queued_at),
+    took(of.queued_at, of.started_at),
+    took(of.started_at, of.ended_at),
+    told(of.error),
+  ]);
+  return [
+    ...(shown.length < attempts.length
+      ? [pc.dim(`The newest ${mostAttempts} of ${attempts.length} attempts; --json has them all.`)]
+      : []),
+    ...table(attemptColumns, rows, terminalWidth(), (text, _row, head) => (head === 'state' ? toned(text) : text)),
+  ];
+}
+
+async function showAttempt(asked: Asked, attempt: number): Promise<0> {
+  const answer = await asked.door.read<Attempt & { payloads: boolean; output: Payload | null }>('attempt', { attempt });
+  say(asked, answer, ({ stage, state, error, output, payloads }) => [
+    pc.bold(line(`attempt ${attempt} at ${words(stage)}: ${state}`)),
+    ...(error ? Object.entries(error).map(([name, text]) => `${name}: ${visible(String(text).slice(0, 4000))}`) : []),
+    ...(payloads ? payloadLines(output) : ['You do not see payloads here.']),
+  ]);
+  return 0;
+}
+
+/** A result as a tree: six levels, and of each text and list the beginning; --json has it whole. */
+function payloadLines(output: Payload | null): string[] {
+  if (!output) return ['It has no result.'];
+  if (output.cut !== undefined) {
+    return [visible(output.cut.slice(0, 4000)), pc.dim(`… the beginning of ${output.bytes} bytes`)];
+  }
+  const tree = inspect(output.value, { depth: 6, maxArrayLength: 50, maxStringLength: 1000, breakLength: 100 });
+  return [visible(tree.slice(0, 20_000))];
+}

@@ -1,0 +1,130 @@
+// The stages of pipelines with what is where now, as a table. What needs a person comes first.
+import pc from 'picocolors';
+import { count, span } from '../../pages/base/numbers.ts';
+import type { Overview, PipelineHealth, StageHealth } from '../../pages/operate/answers.ts';
+import { line } from './say.ts';
+import { type Column, table, words } from './table.ts';
+
+/** Of each pipeline, where not all is asked for. */
+const mostStages = 12;
+
+const columns: Column[] = [
+  { head: 'stage', least: 12 },
+  { head: 'ready', right: true },
+  { head: 'in work', right: true },
+  { head: 'waiting', right: true, goes: 2 },
+  { head: 'backoff', right: true, goes: 3 },
+  { head: 'late', right: true, goes: 1 },
+  { head: 'dead', right: true },
+  { head: 'done', right: true, goes: 5 },
+  { head: 'oldest', right: true, goes: 4 },
+  { head: 'held back', least: 9, goes: 6 },
+];
+
+const some = (value: number) => (value > 0 ? count(value) : '');
+
+function cellsOf(stage: StageHealth): string[] {
+  const { ready, started, waiting, in_backoff, late, failed, completed, oldest_age } = stage;
+  return [
+    `  ${words(stage.stage)}`,
+    count(ready),
+    count(started),
+    some(waiting),
+    some(in_backoff),
+    some(late),
+    count(failed),
+    some(completed),
+    oldest_age !== null && ready > 0 ? span(oldest_age * 1000) : '',
+    heldBack(stage),
+  ];
+}
+
+/** What people have done to a stage that holds rows back, and why. */
+function heldBack({ enabled, paused, throttle, bypass }: StageHealth): string {
+  const why = (word: string, said: { by: string | null; reason: string | null } | null) =>
+    [word, said?.by && `by ${said.by}`, said?.reason && `(${said.reason})`].filter(Boolean).join(' ');
+  return words(
+    [!enabled && why('paused', paused), throttle && why('throttled', throttle), bypass && 'bypassed']
+      .filter(Boolean)
+      .join(', '),
+  );
+}
+
+const isBusy = (s: StageHealth) =>
+  s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
+
+/** A table of the stages, by pipeline; of those with nothing to do one line. */
+export function stageLines(
+  { pipelines, stages }: Overview,
+  width: number,
+  { all = false, most = Number.POSITIVE_INFINITY }: { all?: boolean; most?: number } = {},
+): string[] {
+  const listed = pipelines.map((pipeline) => ({
+    pipeline,
+    stages: stages.filter((stage) => stage.pipeline === pipeline.pipeline),
+  }));
+  const isQuiet = (one: (typeof listed)[number]) =>
+    !all && one.pipeline.enabled && one.pipeline.open_alerts === '0' && !one.stages.some(isBusy);
+  const rows: (StageHealth | string)[] = [];
+  for (const { pipeline, stages: own } of listed.filter((one) => !isQuiet(one)).sort(byNeed)) {
+    const busy = all || own.length <= mostStages ? own : own.filter(isBusy).slice(0, mostStages);
+    rows.push(nameLine(pipeline), ...busy);
+    if (busy.length < own.length)
+      rows.push(pc.dim(line(`  ${own.length - busy.length} more: npx millrace status ${words(pipeline.pipeline)}`)));
+  }
+  const quiet = listed.filter(isQuiet).map(({ pipeline }) => words(pipeline.pipeline));
+  const shown = rows.length > most ? rows.slice(0, most - 1) : rows;
+  const counted = shown.filter((row) => typeof row !== 'string');
+  const [head = '', ...laid] = table(columns, counted.map(cellsOf), width, paint);
+  const lines = shown.map((row) => (typeof row === 'string' ? row : (laid.shift() as string)));
+  return [
+    ...(counted.length > 0 ? [head] : []),
+    ...lines,
+    ...(shown.length < rows.length
+      ? [pc.dim(line(`… ${rows.length - shown.length} lines more: npx millrace status PIPELINE`))]
+      : []),
+    ...(quiet.length > 0 ? [pc.dim(line(`Nothing to do: ${quiet.join(', ')}`))] : []),
+  ];
+}
+
+const nameLine = ({ pipeline, enabled, paused, open_alerts }: PipelineHealth) =>
+  pc.bold(
+    line(
+      [
+        words(pipeline),
+        !enabled && `paused${paused?.by ? ` by ${words(paused.by)}` : ''}`,
+        open_alerts !== '0' && `▲ ${open_alerts} alerts`,
+      ]
+        .filter(Boolean)
+        .join('  '),
+    ),
+  );
+
+const paint = (text: string, _row: number, head: string) =>
+  text.trim() === '0'
+    ? pc.dim(text)
+    : head === 'dead' || head === 'late'
+      ? pc.red(text)
+      : head === 'held back'
+        ? pc.yellow(text)
+        : text;
+
+interface Listed {
+  pipeline: PipelineHealth;
+  stages: StageHealth[];
+}
+
+/** First those with alerts, then what is late, dead, paused, and what has most to do. */
+function byNeed(a: Listed, b: Listed): number {
+  const sum = ({ stages }: Listed, what: (stage: StageHealth) => number) =>
+    stages.reduce((all, stage) => all + what(stage), 0);
+  const needs: ((one: Listed) => number)[] = [
+    ({ pipeline }) => Number.parseInt(pipeline.open_alerts.replaceAll(',', ''), 10),
+    (one) => sum(one, ({ late }) => late),
+    (one) => sum(one, ({ failed }) => failed),
+    ({ pipeline }) => (pipeline.enabled ? 0 : 1),
+    (one) => sum(one, ({ enabled, throttle, bypass }) => (!enabled || throttle || bypass ? 1 : 0)),
+    (one) => sum(one, ({ ready, started, waiting, in_backoff }) => ready + started + waiting + in_backoff),
+  ];
+  return needs.reduce((order, need) => order || need(b) - need(a), 0);
+}

@@ -1,0 +1,55 @@
+// How things stand: the engine, open alerts and bulks, in the lines above every table of stages.
+import pc from 'picocolors';
+import { count, span } from '../../pages/base/numbers.ts';
+import type { Alert, Overview } from '../../pages/operate/answers.ts';
+import type { Asked } from './asked.ts';
+import { moment } from './moments.ts';
+import { line, readLists } from './say.ts';
+import { words } from './table.ts';
+
+/** A sweep that ran longer ago than this is one that does not run. */
+const sweepBoundMs = 60_000;
+
+export interface Standing {
+  overview: Overview;
+  alerts: Alert[];
+}
+
+export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standing> {
+  const [overview, { alerts }] = await Promise.all([
+    readLists<Overview>(door, 'overview', {}, 'pipelines', 'stages', 'bulks'),
+    readLists<{ alerts: Alert[] }>(door, 'alerts', { open: true, limit: 20 }, 'alerts'),
+  ]);
+  return { overview, alerts };
+}
+
+export function isSilent({ last_sweep_at, now }: Overview): boolean {
+  return !last_sweep_at || !(Date.parse(now) - Date.parse(last_sweep_at) < sweepBoundMs);
+}
+
+/** How the engine is, which alerts are open and which bulks run. */
+export function headLines({ overview, alerts }: Standing): string[] {
+  const swept = overview.last_sweep_at
+    ? `ran ${span(Date.parse(overview.now) - Date.parse(overview.last_sweep_at))} ago`
+    : 'never ran';
+  const engine = isSilent(overview)
+    ? pc.red(line(`▲ The engine's sweep ${swept}: look whether pg_cron runs (npx millrace doctor).`))
+    : pc.dim(line(`✓ The engine is well: its sweep ${swept}.`));
+  const bulks = overview.bulks.map((bulk) =>
+    line(
+      `▶ bulk ${bulk.bulk}: ${bulk.do.verb} in ${words(bulk.filter.pipeline)}, ${count(bulk.done)} of ` +
+        `${bulk.preview.runs} done, ${count(bulk.faults)} faults, by ${words(bulk.by ?? 'SQL')}`,
+    ),
+  );
+  const shown = alerts
+    .slice(0, 5)
+    .map((alert) => pc.red(line(`▲ alert ${alert.id} since ${moment(alert.raised_at)}: ${words(alert.message)}`)));
+  const more =
+    alerts.length > 5
+      ? [pc.red(`▲ ${alerts.length === 20 ? '15 or more' : alerts.length - 5} alerts besides: npx millrace alerts`)]
+      : [];
+  if (overview.pipelines.length === 0) {
+    return [engine, 'There is no pipeline that you see: define one (npx millrace add), then npx millrace sync.'];
+  }
+  return [engine, ...shown, ...more, ...bulks];
+}

@@ -1,0 +1,75 @@
+// millrace status: which pipelines run, which stage is behind, since when and why.
+import { count, dollars, span } from '../../pages/base/numbers.ts';
+import type { Series } from '../../pages/operate/answers.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defineOperate, pipelineOf } from './asked.ts';
+import { say } from './say.ts';
+import { stageLines } from './stage-table.ts';
+import { askStanding, headLines, isSilent } from './standing.ts';
+import { type Column, table, terminalWidth, words } from './table.ts';
+
+export const status = defineOperate({
+  usage: `npx millrace status [PIPELINE] [--remote[=REF]]
+  The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
+  Exit code 1 where an alert is open, the engine's sweep does not run or runs are late.`,
+  takes: ['pipeline'],
+  run: tellStatus,
+});
+
+async function tellStatus(asked: Asked): Promise<0 | 1> {
+  const pipeline = pipelineOf(asked);
+  const [standing, series] = await Promise.all([
+    askStanding(asked),
+    pipeline ? asked.door.read<Series>('series', { pipeline, by_stage: true }) : undefined,
+  ]);
+  const { overview } = standing;
+  const own = (of: { pipeline: string | null }) => !pipeline || of.pipeline === pipeline || of.pipeline === null;
+  if (pipeline && !overview.pipelines.some(own)) throw new CommandError(`There is no pipeline ${words(pipeline)}.`, 3);
+  const shown = {
+    alerts: standing.alerts.filter(own),
+    overview: { ...overview, pipelines: overview.pipelines.filter(own), stages: overview.stages.filter(own) },
+  };
+  const ok = !isSilent(overview) && shown.alerts.length === 0 && shown.overview.stages.every(({ late }) => late === 0);
+  say(asked, { ok, ...shown.overview, alerts: shown.alerts, ...(series && { hour: series }) }, () => [
+    ...headLines(shown),
+    ...stageLines(shown.overview, terminalWidth(), { all: Boolean(pipeline) }),
+    ...hourLines(series),
+  ]);
+  return ok ? 0 : 1;
+}
+
+const some = (value: number) => (value > 0 ? count(value) : '');
+
+/** What the last hour came to at each stage of one pipeline. */
+function hourLines(series: Series | undefined): string[] {
+  const stages = Object.entries(series?.stages ?? {});
+  if (stages.length === 0) return [];
+  const rows = stages.map(([stage, f]) => [
+    `  ${words(stage)}`,
+    count(f.completed),
+    some(f.retried),
+    some(f.failed),
+    span(f.run_p50_ms),
+    span(f.run_p95_ms),
+    span(f.wait_p95_ms),
+    f.cost_usd > 0 ? dollars(f.cost_usd) : '',
+    words(
+      Object.entries(f.codes ?? {})
+        .map(([code, many]) => `${code} ${many}`)
+        .join(', '),
+    ),
+  ]);
+  const right = (head: string, goes?: number): Column => ({ head, right: true, goes });
+  const heads: Column[] = [
+    { head: 'last hour', least: 12 },
+    right('completed'),
+    right('retried', 3),
+    right('failed', 2),
+    right('p50'),
+    right('p95'),
+    right('wait p95', 4),
+    right('spent', 5),
+    { head: 'errors', least: 8, goes: 6 },
+  ];
+  return ['', ...table(heads, rows, terminalWidth())];
+}

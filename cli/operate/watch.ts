@@ -1,0 +1,149 @@
+// millrace watch: how things stand, drawn anew in place every few seconds, until ctrl-C.
+import pc from 'picocolors';
+import { count } from '../../pages/base/numbers.ts';
+import type { ListedRun, Overview } from '../../pages/operate/answers.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defined, defineOperate, pipelineOf } from './asked.ts';
+import { moment } from './moments.ts';
+import { runLines } from './runs.ts';
+import { line, readLists } from './say.ts';
+import { stageLines } from './stage-table.ts';
+import { askStanding, headLines, type Standing } from './standing.ts';
+import { words } from './table.ts';
+
+const everyMs = 5000;
+/** Over how long rates are reckoned. */
+const rateSpanMs = 60_000;
+const shownErrors = 5;
+
+interface Sample {
+  at: number;
+  completed: Map<string, number>;
+}
+
+interface Seen extends Standing {
+  failed: ListedRun[];
+  /** Whether one pipeline was asked for. */
+  isOfOne: boolean;
+}
+
+async function look(asked: Asked): Promise<Seen> {
+  const pipeline = pipelineOf(asked);
+  const query = defined({ pipeline, status: 'failed', limit: shownErrors });
+  const [standing, { runs }] = await Promise.all([
+    askStanding(asked),
+    readLists<{ runs: ListedRun[] }>(asked.door, 'runs', query, 'runs'),
+  ]);
+  const own = (of: { pipeline: string | null }) => !pipeline || of.pipeline === pipeline;
+  const { overview } = standing;
+  return {
+    overview: { ...overview, pipelines: overview.pipelines.filter(own), stages: overview.stages.filter(own) },
+    alerts: standing.alerts.filter(own),
+    failed: runs,
+    isOfOne: pipeline !== undefined,
+  };
+}
+
+/** How many attempts a pipeline completes a minute, from what its stages had completed at two times. */
+function rateLines(samples: Sample[], pipelines: string[]): string[] {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (!first || !last || first === last) return [pc.dim('Rates come with the next look.')];
+  const minutes = (last.at - first.at) / 60_000;
+  const told = pipelines
+    .map((name) => ({ name, rate: ((last.completed.get(name) ?? 0) - (first.completed.get(name) ?? 0)) / minutes }))
+    .filter(({ rate }) => rate > 0)
+    .sort((a, b) => b.rate - a.rate)
+    .map(({ name, rate }) => `${words(name)} ${count(Math.round(rate))}`);
+  return [line(`Completed a minute: ${told.join(', ') || 'nothing'}`)];
+}
+
+function sampleOf({ stages }: Overview, at: number): Sample {
+  const completed = new Map<string, number>();
+  for (const stage of stages) completed.set(stage.pipeline, (completed.get(stage.pipeline) ?? 0) + stage.completed);
+  return { at, completed };
+}
+
+/** All lines of a look, as many as the terminal has. */
+function frame({ overview, alerts, failed, isOfOne }: Seen, samples: Sample[]): string[] {
+  const { columns = 80, rows = 24 } = process.stdout;
+  const head = headLines({ overview, alerts });
+  const rates = rateLines(
+    samples,
+    overview.pipelines.map(({ pipeline }) => pipeline),
+  );
+  const errors = failed.length > 0 ? ['', pc.bold('Failed last'), ...runLines(failed, columns, isOfOne)] : [];
+  const room = Math.max(4, rows - head.length - rates.length - errors.length - 4);
+  return [
+    pc.dim(line(`millrace · ${moment(overview.now)} · ctrl-C ends`)),
+    ...head,
+    ...rates,
+    '',
+    ...stageLines(overview, columns, { most: room }),
+    ...errors,
+  ].slice(0, rows - 1);
+}
+
+/** Owns the terminal from the first frame on, and gives it back as it was, however the command ends. */
+function takeScreen(): { draw(lines: string[]): void; giveBack(): void } {
+  const { stdout } = process;
+  stdout.write('\u001b[?1049h\u001b[?25l');
+  let isMine = true;
+  const giveBack = () => {
+    if (isMine) stdout.write('\u001b[?25h\u001b[?1049l');
+    isMine = false;
+  };
+  process.once('exit', giveBack);
+  return {
+    draw: (lines) => stdout.write(`\u001b[H${lines.map((text) => `${text}\u001b[K`).join('\n')}\u001b[J`),
+    giveBack,
+  };
+}
+
+export const watch = defineOperate({
+  usage: `npx millrace watch [PIPELINE] [--remote[=REF]]
+  The stages, rates and the newest errors, drawn anew in place every five seconds until ctrl-C. Needs a terminal.`,
+  takes: ['pipeline'],
+  run: keepDrawing,
+});
+
+async function keepDrawing(asked: Asked): Promise<0> {
+  if (!process.stdout.isTTY || asked.json)
+    throw new CommandError('watch draws at a terminal: ask millrace status --json.', 2);
+  // What is wrong from the beginning is told before the screen is taken.
+  let seen = await look(asked);
+  const samples: Sample[] = [];
+  let fault = '';
+  const screen = takeScreen();
+  const draw = () =>
+    screen.draw([...frame(seen, samples).slice(0, fault ? -1 : undefined), ...(fault ? [pc.red(line(fault))] : [])]);
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout;
+    const turn = async () => {
+      try {
+        seen = await look(asked);
+        fault = '';
+      } catch (error) {
+        fault = `▲ Figures of ${moment(seen.overview.now)}: ${words((error as Error).message)}`;
+      }
+      keep();
+    };
+    const keep = () => {
+      if (!fault) samples.push(sampleOf(seen.overview, Date.parse(seen.overview.now)));
+      const from = (samples.at(-1)?.at ?? 0) - rateSpanMs;
+      while (samples.length > 2 && (samples[0] as Sample).at < from) samples.shift();
+      draw();
+      timer = setTimeout(turn, everyMs);
+    };
+    const end = () => {
+      clearTimeout(timer);
+      process.stdout.off('resize', draw);
+      screen.giveBack();
+      resolve(0);
+      // A look that is under way would hold the process.
+      process.exit(0);
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
+    process.stdout.on('resize', draw);
+    keep();
+  });
+}

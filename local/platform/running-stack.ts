@@ -1,0 +1,47 @@
+// Where a stack runs: a note in the project's folder, by which commands find the stack that somebody keeps beside them.
+import fs from 'node:fs';
+import path from 'node:path';
+
+export interface RunningStack {
+  apiUrl: string;
+  secretKey: string;
+  /** The process that runs it. */
+  pid: number;
+}
+
+/** In a folder that git leaves alone in every project that the supabase CLI made. */
+const noteIn = (project: string) => path.join(project, 'supabase', '.temp', 'millrace-stack.json');
+
+/** Notes that this process runs a stack over the project in `project`; returns what takes the note away. */
+export function noteRunningStack(project: string, { apiUrl, secretKey }: Omit<RunningStack, 'pid'>): () => void {
+  const file = noteIn(project);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  // The key is for nobody else on this machine, in a file that was there before either.
+  fs.rmSync(file, { force: true });
+  fs.writeFileSync(file, JSON.stringify({ apiUrl, secretKey, pid: process.pid }), { mode: 0o600 });
+  return () => {
+    if (readNote(file)?.pid === process.pid) fs.rmSync(file, { force: true });
+  };
+}
+
+/** The stack that runs over a project, where there is one. */
+export function findRunningStack(project: string): RunningStack | undefined {
+  const found = readNote(noteIn(project));
+  return found && isAlive(found.pid) ? found : undefined;
+}
+
+function readNote(file: string): RunningStack | undefined {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

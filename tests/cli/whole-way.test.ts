@@ -1,0 +1,205 @@
+// The way of a user, by the tarballs of `npm pack` alone: a project with what Supabase projects have, installed over, run by
+// `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isRunning } from '../../local/platform/child-processes.ts';
+import { snapshot } from '../support/releases.ts';
+import { projectFolder as root } from './run-command.ts';
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'whole-way-'));
+const project = path.join(folder, 'app');
+const dataDir = path.join(folder, 'data');
+const { FORCE_COLOR, npm_lifecycle_event, ...inherited } = process.env;
+const env = { ...inherited, NO_COLOR: '1' };
+let running: ChildProcess | undefined;
+
+/** What a project has that is not ours: a trigger on auth.users, a publication, policies on Storage, an auth hook. */
+const theirs = `
+create table public.tickets (id bigint generated always as identity primary key, body text);
+create table public.profiles (id uuid primary key references auth.users on delete cascade, email text);
+alter table public.tickets enable row level security;
+alter table public.profiles enable row level security;
+revoke all on public.tickets, public.profiles from anon, authenticated, service_role;
+grant select, insert, update, delete on public.tickets to service_role;
+create function public.handle_new_user() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  insert into public.profiles (id, email) values (new.id, new.email);
+  return new;
+end $$;
+create trigger on_auth_user_created after insert on auth.users
+for each row execute function public.handle_new_user();
+alter publication supabase_realtime add table public.profiles;
+insert into storage.buckets (id, name, public) values ('avatars', 'avatars', true);
+create policy "own avatars" on storage.objects for insert to authenticated
+with check (bucket_id = 'avatars' and (storage.foldername(name))[1] = (select auth.uid()::text));
+create function public.add_claims(event jsonb) returns jsonb language sql stable
+as $$ select jsonb_set(event, '{claims,team}', '"a"') $$;
+grant usage on schema public to supabase_auth_admin;
+grant execute on function public.add_claims to supabase_auth_admin;
+revoke execute on function public.add_claims from authenticated, anon, public;
+`;
+
+function write(files: Record<string, string>): void {
+  for (const [name, text] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(path.join(project, name)), { recursive: true });
+    fs.writeFileSync(path.join(project, name), text);
+  }
+}
+
+beforeAll(() => {
+  const pack = (...args: string[]) => {
+    const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, ...args], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    return path.join(folder, JSON.parse(packed.slice(packed.indexOf('[\n')))[0].filename);
+  };
+  const tarballs = [pack(), pack('-w', '@millrace/dev')];
+  fs.chmodSync(folder, 0o711);
+  write({
+    'package.json': '{"name": "app", "private": true}\n',
+    'supabase/seed.sql': "insert into public.tickets (body) values ('An outage since ten');\n",
+    'supabase/migrations/20260101000000_theirs.sql': theirs,
+    'supabase/functions/.env': 'TEAM=support\n',
+    'supabase/functions/hello/index.ts':
+      "Deno.serve(async () => new Response(Deno.env.get('TEAM') + (await Deno.readTextFile(new URL('../../words.txt', import.meta.url)))));\n",
+    'supabase/words.txt': ' says hello',
+  });
+  const supabase = path.join(root, 'node_modules', '.bin', 'supabase');
+  execFileSync(supabase, ['init', '--yes'], { cwd: project, stdio: 'ignore' });
+  fs.appendFileSync(
+    path.join(project, 'supabase', 'config.toml'),
+    '\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n',
+  );
+  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
+  execFileSync('npm', ['install', '--save-dev', ...quiet, ...tarballs], { cwd: project, stdio: 'inherit' });
+  // A project has these of its own. The supabase CLI alone is 135 MB.
+  const modules = path.join(project, 'node_modules');
+  for (const name of ['supabase', 'vitest', `@supabase/cli-${process.platform}-${process.arch}`]) {
+    fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
+  }
+  fs.symlinkSync(path.join(root, 'node_modules', 'vitest', 'vitest.mjs'), path.join(modules, '.bin', 'vitest'));
+});
+afterAll(() => {
+  running?.kill('SIGKILL');
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs a line of a shell in the project. Returns what it wrote; throws unless it ends well. */
+function run(line: string, more: Record<string, string> = {}): string {
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', line], {
+    cwd: project,
+    encoding: 'utf8',
+    env: { ...env, ...more },
+  });
+  if (status !== 0) throw new Error(`${line} ended with ${status}:\n${stdout}${stderr}`);
+  return stdout;
+}
+
+interface Started {
+  dbUrl: string;
+  apiUrl: string;
+  functionsUrl: string;
+  secretKey: string;
+  client: pg.Client;
+  /** Ends it as Ctrl-C does. Resolves to its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** Runs `npx millrace dev --json` until its line comes. */
+async function startDev(): Promise<Started> {
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const child = spawn(bin, ['dev', '--json', '--data', dataDir], {
+    cwd: project,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  running = child;
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const line = await Promise.race([
+    new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve)),
+    exited.then(() => Promise.reject(new Error(errors))),
+  ]);
+  const addresses = JSON.parse(line);
+  const client = new pg.Client({ connectionString: addresses.dbUrl });
+  // Where a test ends early, the stack goes first.
+  client.on('error', () => {});
+  await client.connect();
+  return {
+    ...addresses,
+    client,
+    async stop() {
+      await client.end();
+      child.kill('SIGINT');
+      return exited;
+    },
+  };
+}
+
+/** All files of the project's own, with their texts. */
+function files(): Record<string, string> {
+  const found = fs.readdirSync(project, { recursive: true, withFileTypes: true });
+  const own = found
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(project, path.join(entry.parentPath, entry.name)))
+    .filter((name) => !/^(node_modules|package|supabase\/\.temp)/.test(name));
+  return Object.fromEntries(own.map((name) => [name, fs.readFileSync(path.join(project, name), 'utf8')]));
+}
+
+/** What a page has a reader do, in its order: commands, files to write, SQL to run. */
+const page = fs.readFileSync(path.join(root, 'docs', 'assistants.md'), 'utf8');
+const deeds = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, text = '']) => ({ kind, text }));
+
+/** The schema but for the columns of the pipeline on the project's own table, which stay. */
+const schemaOf = async (client: pg.Client) =>
+  (await snapshot(client)).filter((line) => !/^ +column (triage|reply)_/.test(line));
+
+test('a project is run, installed over, gets a ticket through both stages, and is as before once it is uninstalled', async () => {
+  const before = files();
+  const bare = await startDev();
+  expect(await (await fetch(`${bare.functionsUrl}/hello`)).text()).toBe('support says hello');
+  await bare.client.query(`insert into auth.users (id, email) values (gen_random_uuid(), 'a@example.com')`);
+  expect((await bare.client.query('select email from public.profiles')).rows).toEqual([{ email: 'a@example.com' }]);
+  const schema = await schemaOf(bare.client);
+  expect(await bare.stop()).toBe(0);
+
+  run('npx millrace init');
+  let dev: Started | undefined;
+  for (const { kind, text } of deeds) {
+    if (kind === 'ts') write({ [/^\/\/ (\S+)/.exec(text)?.[1] ?? '']: text });
+    else if (kind === 'sql') await dev?.client.query(text);
+    else if (/millrace dev/.test(text)) dev = await startDev();
+    else run(text);
+  }
+  if (!dev) throw new Error('the page starts no stack');
+  const [update = '', asked = ''] = deeds.filter(({ kind }) => kind === 'sql').map(({ text }) => text);
+  expect(update).toMatch(/^update/);
+  await expect
+    .poll(async () => (await dev?.client.query(asked))?.rows[0], { timeout: 40_000 })
+    .toEqual({ reply_status: 'completed', text: 'We are on it.', triage_error: null });
+  expect((await dev.client.query('select what, detail from millrace.doctor() where not ok')).rows).toEqual([]);
+  const connected = run('npx millrace connect', { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey });
+  expect(connected).toContain('doctor() finds all well.');
+  expect(await dev.stop()).toBe(0);
+  expect(isRunning(running?.pid ?? 0)).toBe(false);
+
+  run('npx millrace uninstall');
+  const left = await startDev();
+  expect(await schemaOf(left.client)).toEqual(schema);
+  expect(await left.stop()).toBe(0);
+  const after = files();
+  const ofStages = /^supabase\/(migrations\/|functions\/_pipelines\/|functions\/tickets-)|^tests\/|config\.toml$/;
+  const others = (all: Record<string, string>) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !ofStages.test(name)));
+  expect(others(after)).toEqual(others(before));
+}, 150_000);

@@ -1,0 +1,56 @@
+// A real terminal for a command: a pty of a size, by script(1), which every Debian has.
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+
+const root = path.join(import.meta.dirname, '..', '..');
+
+export interface Shown {
+  code: number | null;
+  /** All that was written, escape sequences included. */
+  text: string;
+  /** The same as a person reads it, line by line. */
+  lines: string[];
+}
+
+export interface TerminalOptions {
+  columns?: number;
+  rows?: number;
+  env?: Record<string, string>;
+  /** What is typed, each once the text that it waits for has come. */
+  types?: [waitsFor: string, typed: string][];
+}
+
+/** The sequences that the project itself writes: colours, the other screen, the cursor, and what erases. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters in question
+const own = /\u001b\[(?:[0-9;]*m|\?(?:1049|25)[hl]|[HJK])/g;
+
+/** What is left of a text without the sequences that the project writes. */
+export const withoutOwn = (text: string) => text.replace(own, '');
+
+/** Runs `npx millrace` with these arguments in a terminal until it ends. */
+export function inTerminal(args: string[], options: TerminalOptions = {}): Promise<Shown> {
+  const { columns = 100, rows = 40, env = {}, types = [] } = options;
+  const quoted = args.map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
+  // What the terminal is set to must be the same afterwards.
+  const command = `stty cols ${columns} rows ${rows}; before=$(stty -g); trap : INT
+    '${process.execPath}' --import tsx cli/millrace.ts ${quoted}; code=$?
+    [ "$before" = "$(stty -g)" ] || echo THE TERMINAL IS NOT AS IT WAS
+    exit $code`;
+  const { FORCE_COLOR, NO_COLOR, CI, ...inherited } = process.env;
+  return new Promise((resolve, reject) => {
+    const child = spawn('script', ['-qec', command, '/dev/null'], {
+      cwd: root,
+      env: { ...inherited, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env },
+      timeout: 60_000,
+    });
+    let text = '';
+    const left = [...types];
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      const [next] = left;
+      if (next && text.includes(next[0])) child.stdin.write(left.shift()?.[1] as string);
+    });
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, text, lines: withoutOwn(text).split(/\r*\n/) }));
+  });
+}
